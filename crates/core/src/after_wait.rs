@@ -10,37 +10,37 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use cupyrite_sys::destroyed;
+use cupyrite_sys::waits;
 use parking_lot::Mutex;
 
 use crate::fork::is_forked_child;
 
 /// The last wait of the driver for a stream or an event.
-///
-/// A query that succeeds stands for a wait, except that the driver releases freed memory of pools at waits only.
 #[derive(Debug)]
 pub(crate) struct LastWait(AtomicU32);
 
 impl LastWait {
-    /// No wait since the last call that freed memory.
+    /// No wait since the last call that [`waits::note`] counts.
     #[inline(always)]
     pub(crate) fn none() -> LastWait {
-        LastWait(AtomicU32::new(destroyed::frees().wrapping_sub(1)))
+        LastWait(AtomicU32::new(waits::noted().wrapping_sub(1)))
     }
 
     /// Makes a wait of the driver.
     #[inline(always)]
     pub(crate) fn note<T, E>(&self, wait: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let frees = destroyed::frees();
+        let noted = waits::noted();
         let waited = wait()?;
-        self.0.store(frees, Ordering::Relaxed);
+        self.0.store(noted, Ordering::Relaxed);
         Ok(waited)
     }
 
-    /// Whether no memory was freed since.
+    /// Whether another wait would have no effect if the work is done, and no hook.
     #[inline(always)]
-    pub(crate) fn follows_all_frees(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == destroyed::frees()
+    pub(crate) fn suffices(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == waits::noted()
+            && COUNT.load(Ordering::Acquire) == 0
+            && HOOKS.iter().all(|hook| hook.get().is_none())
     }
 }
 

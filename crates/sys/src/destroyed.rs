@@ -34,7 +34,7 @@ use crate::loader::{CudaLibrary, LoadError};
 pub use handles::NEVER_REUSED;
 use handles::{ByHandle, Handles, is_later, is_never_reused};
 pub use memory::{
-    cuMemFree, cuMemFreeAsync, cuMemFreeHost, disown_memory, frees, is_memory_freed, own_memory,
+    cuMemFree, cuMemFreeAsync, cuMemFreeHost, disown_memory, is_memory_freed, own_memory,
 };
 
 /// A kind of handle that safe code owns.

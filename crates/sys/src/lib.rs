@@ -11,6 +11,7 @@ pub mod destroyed;
 mod generated;
 pub mod loader;
 pub mod tensor_map;
+pub mod waits;
 
 pub use generated::{cudla, cufile, driver, nvfatbin, nvjitlink, nvml, nvrtc, nvvm, runtime};
 

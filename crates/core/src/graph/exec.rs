@@ -12,6 +12,7 @@ use cupyrite_sys::driver::{
     CUgraphExecUpdateResultInfo, CUgraphInstantiate_flags as Flags,
     CUgraphInstantiateResult as InstantiateResult, CUgraphNode, CUgraphNodeType, CUresult,
 };
+use cupyrite_sys::waits;
 use parking_lot::Mutex;
 
 use crate::context::{Context, current_handle};
@@ -374,6 +375,8 @@ impl Graph {
         let (graph, handle) = (self.inner.handle, stream.handle());
         // SAFETY: both handles are live.
         stream.call(|| unsafe { driver!(cuGraphLaunch(graph, handle)) })?;
+        // Its kernels may print.
+        waits::note();
         if state.noted {
             state.launches.note(stream);
         }

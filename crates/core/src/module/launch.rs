@@ -9,6 +9,7 @@ use cupyrite_sys::driver::{
     CUlaunchAttributeValue, CUlaunchAttributeValue_union_clusterDim, CUlaunchConfig, CUresult,
     CUstream,
 };
+use cupyrite_sys::waits;
 
 use crate::error::{Error, Result, driver};
 use crate::module::args::KernelArgs;
@@ -190,6 +191,8 @@ impl LaunchConfig {
         stream: CUstream,
         params: *mut *mut c_void,
     ) -> Result<()> {
+        // The kernel may print.
+        waits::note();
         if !self.is_plain() {
             return self.with_raw(stream, |config| {
                 // SAFETY: the configuration and its attributes live during the call; the rest is the caller's

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyString, PyTuple, PyType};
 
+use crate::bindings::symbols;
 use crate::core::closable::{Closable, Lent, closed, drop_detached};
 use crate::core::context::{PyContext, handle_object};
 use crate::core::device;
@@ -307,6 +308,9 @@ impl PyEvent {
     #[getter]
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
         let event = self.lend(py)?;
+        if symbols::keeps_gil() {
+            return event.is_done().or_raise(py);
+        }
         // SAFETY: the query touches no Python objects.
         unsafe { cpython::detached(|| event.is_done()) }.or_raise(py)
     }

@@ -93,6 +93,10 @@ pub fn completed(py: Python<'_>, done: bool) -> PyResult<()> {
 ///
 /// The error of the work, or the exception of a signal handler.
 pub fn for_stream(py: Python<'_>, stream: &Stream) -> PyResult<()> {
+    // A query holds the GIL, as in the bindings: it does not wait. The wait below reports its error.
+    if symbols::keeps_gil() && matches!(stream.is_synchronized(), Ok(true)) {
+        return Ok(());
+    }
     // SAFETY: the wait touches no Python objects: hooks that drop some attach the thread.
     let done = unsafe { cpython::detached(|| wait(stream)) }.or_raise(py)?;
     completed(py, done)
@@ -104,6 +108,9 @@ pub fn for_stream(py: Python<'_>, stream: &Stream) -> PyResult<()> {
 ///
 /// As [`for_stream`].
 pub fn for_event(py: Python<'_>, event: &Event) -> PyResult<()> {
+    if symbols::keeps_gil() && matches!(event.is_synchronized(), Ok(true)) {
+        return Ok(());
+    }
     // SAFETY: as in `for_stream`.
     let done = unsafe { cpython::detached(|| wait(event)) }.or_raise(py)?;
     completed(py, done)

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::{Original, OwnedKind, is_refusal, noting};
 use crate::driver::{self, CUdeviceptr, CUresult, CUstream, Symbol};
 use crate::loader::{CudaLibrary, LoadError};
+use crate::waits;
 
 /// How many owners have memory at an address, by [`memory_slot`]. A program may free memory of its own all the time: only
 /// addresses that may have an owner are noted.
@@ -46,22 +47,6 @@ pub fn is_memory_freed(address: u64, created: u32) -> bool {
     OwnedKind::Memory.is_destroyed(address, std::ptr::null_mut(), created)
 }
 
-/// See [`frees`].
-static FREES: AtomicU32 = AtomicU32::new(0);
-
-/// A number that changes with each call that frees memory. The driver releases the memory of pools at waits: a wait for
-/// work that is done has no effect if the number has not changed since the last one.
-#[inline(always)]
-pub fn frees() -> u32 {
-    FREES.load(Ordering::Relaxed)
-}
-
-/// Counts a call that has freed memory. Concurrent calls may count as one, which changes the number as well.
-#[inline(always)]
-fn count_free() {
-    FREES.store(frees().wrapping_add(1), Ordering::Relaxed);
-}
-
 /// Makes the program's call that frees memory, noted before if the memory may have an owner.
 fn noted_memory(address: u64, call: impl FnOnce() -> c_int) -> c_int {
     if memory_slot(address).load(Ordering::Acquire) == 0 {
@@ -83,7 +68,7 @@ macro_rules! memory_wrappers {
                     function(address $(, $stream)?)
                 }
             });
-            count_free();
+            waits::note();
             status
         }
     )*};
@@ -151,7 +136,7 @@ macro_rules! memory_owners {
                     std::mem::transmute($original.0.load(Ordering::Acquire));
                 function($address $(, $stream)?)
             };
-            count_free();
+            waits::note();
             Ok(CUresult(status.cast_unsigned()))
         }
     )*};

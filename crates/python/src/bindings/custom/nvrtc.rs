@@ -71,11 +71,13 @@ pub fn check_program(f: &Function, words: &[u64; MAX_WORDS]) -> Result<(), i64> 
         (Some(Conv::Handle(..)), Some(Word::Arg(0))) => words[0],
         (Some(Conv::Address), Some(Word::Arg(0))) if is_program_parameter(f, 0) => words[0],
         (Some(Conv::HandlePtr(..) | Conv::Address), Some(Word::ArgAddress(0))) => {
-            let mut program = [0; 8];
-            if !types::read(address(words[0]), &mut program) {
+            let at = std::ptr::with_exposed_provenance::<u64>(address(words[0]));
+            if at.is_null() {
                 return Ok(());
             }
-            u64::from_le_bytes(program)
+            // SAFETY: the address is that of a converted argument or of a handle's value, which was read during its
+            // conversion.
+            unsafe { at.read_unaligned() }
         }
         _ => return Ok(()),
     };

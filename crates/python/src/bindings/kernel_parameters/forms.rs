@@ -7,6 +7,7 @@
 
 use std::sync::OnceLock;
 
+use cupyrite_sys::waits;
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
@@ -145,6 +146,8 @@ impl Packer {
     /// `TypeError` for an object of none of the accepted forms, tuples of different length, an unknown type, or a value
     /// that does not match its type; `OverflowError` for an integer too large for its type.
     pub fn pack(&mut self, obj: Obj<'_>, site: Site, keep: &mut Keep) -> R<u64> {
+        // The launch that follows may print.
+        waits::note();
         if obj.is_none() {
             return Ok(0);
         }
