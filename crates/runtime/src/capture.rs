@@ -43,7 +43,7 @@ entries! {
     fn end_capture "cudaStreamEndCapture" | "cudaStreamEndCapture_ptsz" (stream: u64, out: u64) {
         context::current()?;
         let mut graph: CUgraph = std::ptr::null_mut();
-        // The driver accepts null for a capture into an existing graph.
+        // The driver accepts null.
         let returned: *mut CUgraph = if out == 0 { std::ptr::null_mut() } else { &mut graph };
         let ended = cu!(cuStreamEndCapture(handle::<PER_THREAD>(stream), returned));
         put_optional(out, graph as u64)?;

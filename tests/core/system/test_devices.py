@@ -129,7 +129,9 @@ def stop(*_): raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, stop)
 signal.setitimer(signal.ITIMER_REAL, 0.3)
 try:
-    events.wait()
+    while True:
+        # Other processes of the machine may cause events.
+        events.wait()
 except KeyboardInterrupt:
     print("interrupted")
 """

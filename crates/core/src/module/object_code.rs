@@ -252,20 +252,18 @@ impl ObjectCode {
     ///
     /// # Errors
     ///
-    /// Those of [`Library::load`], typically for formats that must be linked first; [`Error::InvalidArgument`] for
-    /// other such formats; `CUDA_ERROR_NOT_FOUND`, with the existing names, for an unknown name.
+    /// [`Error::InvalidArgument`] for formats that must be linked first; those of [`Library::load`];
+    /// `CUDA_ERROR_NOT_FOUND`, with the existing names, for an unknown name.
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         const LINK: &str = "must be linked before kernels can be taken from it; only ptx, cubin and fatbin are loaded as \
                             they are";
         let kind = self.kind();
-        let library = match self.library() {
-            Err(e) if !kind.is_loadable() => return Err(e.with_log(&format!("{kind} {LINK}"))),
-            Ok(_) if !kind.is_loadable() => {
-                let problem = format!("is {kind}, which {LINK}");
-                return Err(Error::argument("ObjectCode::kernel", "self", problem));
-            }
-            other => other?,
-        };
+        // A driver that loads code lazily may accept it.
+        if !kind.is_loadable() {
+            let problem = format!("is {kind}, which {LINK}");
+            return Err(Error::argument("ObjectCode::kernel", "self", problem));
+        }
+        let library = self.library()?;
         let (name, kernel) = match self.lowered_name(name) {
             Some(lowered) => (lowered, library.kernel(lowered)?),
             None => {

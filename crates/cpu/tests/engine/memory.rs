@@ -145,10 +145,10 @@ L:  ld.shared.u32 %r12, [%r10];
     let ptx = module("", 1, body);
     launch.run(&ptx, &[out.addr]).unwrap();
     for block in out.get().chunks(12) {
-        assert_eq!(block[..4], [0, 1024, 1024, 0]);
+        assert_eq!(block[..4], [0, 288, 1024, 0]);
         // Sizes are in units of 128 bytes.
-        assert_eq!(block[4..8], [512, 1024, 256, 1280]);
-        assert_eq!(block[8..], [0, 5, 1024, 1024]);
+        assert_eq!(block[4..8], [0, 1024, 256, 1280]);
+        assert_eq!(block[8..], [0, 5, 288, 288]);
     }
     // The own shared memory ends where it should.
     let beyond = body.replace("[own+60], 5", "[own+164], 5");

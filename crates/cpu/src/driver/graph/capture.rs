@@ -18,7 +18,6 @@ use super::{Code, Edge, Graph, GraphState, Payload, edges};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::entries;
-use crate::driver::entry::logs::refuse;
 use crate::driver::stream::Stream;
 use crate::driver::stream::capture_state::{self, Capture, Joined, merge, with_captures};
 use crate::driver::stream::resolve;
@@ -132,7 +131,7 @@ fn all_joined(state: &GraphState, capture: &Capture, joined: &HashMap<u64, Joine
 }
 
 /// Ends the capture that began in the stream; returns the graph's handle.
-fn end(stream: &Stream) -> Res<u64> {
+fn end(stream: &Stream, returned: bool) -> Res<u64> {
     let (mut capture, joined, wrong_thread) = capture_state::end(stream)?;
     if wrong_thread {
         return Err(Code::STREAM_CAPTURE_WRONG_THREAD);
@@ -145,18 +144,9 @@ fn end(stream: &Stream) -> Res<u64> {
     }
     let target = capture.target.downcast_mut::<Target>();
     let target = target.ok_or(Code::UNKNOWN)?;
-    target.discard = false;
+    // As on an H100, a capture ends without an address for its new graph; nothing else refers to the graph then.
+    target.discard &= !returned;
     Ok(target.graph.handle)
-}
-
-/// Whether the stream captures into a graph that only the end of the capture returns.
-fn captures_new_graph(stream: &Stream) -> bool {
-    let discards = |capture: &Capture| {
-        let target = capture.target.downcast_ref::<Target>();
-        target.is_none_or(|target| target.discard)
-    };
-    // A stream that is not capturing has another error.
-    with_captures(|c| c.of(stream).is_some_and(|(_, capture)| discards(capture))).unwrap_or(false)
 }
 
 /// Addresses of a query's outputs; zero for those that are not requested.
@@ -253,12 +243,7 @@ entries! {
     }
     fn end_capture "cuStreamEndCapture" | "cuStreamEndCapture_ptsz" (stream: u64, out: u64) {
         let stream = resolve::look_up(stream, PER_THREAD)?;
-        if out == 0 && captures_new_graph(&stream) {
-            return refuse(Code::INVALID_VALUE, || {
-                "phGraph is NULL; only a capture into an existing graph ends without returning the graph".into()
-            });
-        }
-        let ended = end(&stream);
+        let ended = end(&stream, out != 0);
         put_optional(out, *ended.as_ref().unwrap_or(&0))?;
         ended.map(|_| ())
     }

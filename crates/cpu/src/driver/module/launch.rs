@@ -328,7 +328,8 @@ fn code_of(kind: &FaultKind) -> Code {
         FaultKind::InvalidPc => Code::INVALID_PC,
         FaultKind::InvalidAddressSpace => Code::INVALID_ADDRESS_SPACE,
         FaultKind::Trap => Code::LAUNCH_FAILED,
-        FaultKind::StackOverflow => Code::HARDWARE_STACK_ERROR,
+        // As an H100 does.
+        FaultKind::StackOverflow => Code::ILLEGAL_ADDRESS,
         FaultKind::Cancelled => Code::LAUNCH_TIMEOUT,
         FaultKind::LaunchOutOfResources => Code::LAUNCH_OUT_OF_RESOURCES,
     }

@@ -49,14 +49,14 @@ pub fn frame(f: &Function, body: &Body) -> Result<(Frame, u32), CompileError> {
     ))
 }
 
-/// Bytes that the frame of a function has on a GPU at least: its local variables, and 16 bytes for the return address and
-/// one saved value. The code of a GPU passes most parameters in registers.
+/// Bytes that the frame of a function has on a GPU at least: 24, or its local variables and 8. Measured on an H100 with
+/// recursion up to the limit: 24 without local variables, 257 to 272 with 256 bytes of them.
 pub fn gpu_frame(body: &Body) -> u32 {
-    let mut end = 16u64;
+    let mut end = 8u64;
     for v in body.vars.iter().filter(|v| v.space == Space::Local) {
         end = end.saturating_add(v.size());
     }
-    u32::try_from(end).unwrap_or(u32::MAX)
+    u32::try_from(end.max(24)).unwrap_or(u32::MAX)
 }
 
 /// Refuses a function that needs more local memory than a thread can have.

@@ -15,7 +15,9 @@ use super::launch_state::{GraphLauncher, Launch, PrintfSink};
 use super::thread_pool;
 use super::worker::WorkerState;
 use crate::engine::fault_report::{Fault, FaultKind};
-use crate::engine::limits::{MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
+use crate::engine::limits::{
+    MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED, RESERVED_SHARED_IN_USE,
+};
 use crate::engine::load::Kernel;
 use crate::engine::ops::Slot;
 use crate::engine::program::{PaddedVariable, Program, fixed};
@@ -210,10 +212,9 @@ fn set_launch_specials(
             Special::TotalSmemSize => own_shared,
             Special::AggrSmemSize => own_shared + u64::from(RESERVED_SHARED),
             Special::ReservedSmemOffset(n) => match n {
-                // The region begins with `%reserved_smem_offset_0`.
-                0 | 2 => 0,
-                // Where cooperative groups have their 288 bytes.
-                1 => u64::from(RESERVED_SHARED / 2),
+                // As on an H100: cooperative groups have their 288 bytes, which begin at `_1`, and the rest is not used.
+                0..=2 => 0,
+                3 => u64::from(RESERVED_SHARED_IN_USE),
                 _ => u64::from(RESERVED_SHARED),
             },
             // Address of the state of the grid-wide barrier.
@@ -359,12 +360,12 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     unsafe { run_prologue(&program.launch_prologue, template.as_mut_ptr().cast()) };
 
     // Frames here hold the arguments and results that a GPU passes in registers. The stack is large enough for the
-    // recursion that the limit allows: a frame of a GPU has at least 16 bytes.
+    // recursion that the limit allows: a frame of a GPU has at least 24 bytes.
     let stack = if program.calls.is_empty() && !program.uses_local {
         0
     } else {
         let limit = spec.local_limit.max(1024);
-        let frames = (limit / 16 + 1).saturating_mul(program.largest_recursive_frame);
+        let frames = (limit / 24 + 1).saturating_mul(program.largest_recursive_frame);
         limit.saturating_mul(16).max(frames)
     };
     let needed = program.static_local.saturating_add(stack);

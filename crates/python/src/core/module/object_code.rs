@@ -322,9 +322,8 @@ impl PyObjectCode {
     /// ------
     /// CUDAError
     ///     The driver cannot load the code, or there is no kernel of that name; the message lists the existing names.
-    ///     Code that must be linked first usually cannot be loaded.
     /// RuntimeError
-    ///     The code must be linked first, and the driver loaded it nevertheless.
+    ///     The code must be linked first.
     fn get_kernel(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<PyKernel> {
         let py = slf.py();
         let Some(name) = text_of(name) else {
