@@ -21,8 +21,8 @@ def build(folder, source, cplus):
     """The extension module of a .pyx file."""
     compiler = shutil.which("g++" if cplus else "gcc")
     headers = find_nvidia_header_directory("cudart")
-    if compiler is None or headers is None:
-        pytest.skip("needs a C compiler and the headers of CUDA")
+    if compiler is None or headers is None or not pathlib.Path(headers, "crt").is_dir():
+        pytest.skip("needs a C compiler and the headers of CUDA, those of nvidia-cuda-crt included")
     generated = folder / (source.stem + (".cpp" if cplus else ".c"))
     words = ["-3", "--cplus"] if cplus else ["-3"]
     root = str(DECLARATIONS.parent.parent)

@@ -98,6 +98,12 @@ impl<'a> Obj<'a> {
         std::ptr::eq(self.ty(), &raw mut ffi::PyTuple_Type)
     }
 
+    /// Whether the type is exactly `list`.
+    #[inline(always)]
+    pub fn is_exact_list(self) -> bool {
+        std::ptr::eq(self.ty(), &raw mut ffi::PyList_Type)
+    }
+
     /// Whether this is an `int` or an instance of a subclass.
     #[inline]
     pub fn is_int(self) -> bool {

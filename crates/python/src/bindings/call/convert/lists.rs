@@ -10,6 +10,7 @@ use crate::bindings::call::memory_checks;
 use crate::bindings::descriptor::{Element, Int};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
+use crate::cpython;
 use crate::cpython::{Obj, R, Raised};
 use crate::types;
 
@@ -131,6 +132,9 @@ pub fn list(
     site: Site,
     keep: &mut Keep,
 ) -> R<u64> {
+    if let Some(array) = own_handles(obj, of, count, keep)? {
+        return Ok(array);
+    }
     let items = match items(obj, site)? {
         Some(items) if items.len() > 0 => items,
         _ => {
@@ -166,20 +170,66 @@ pub fn list(
             Some(value) => value,
             None => element(item, of, site, keep)?,
         };
-        // The low bytes are the value (little-endian).
-        // SAFETY: the element has `size` bytes, at most 8.
-        unsafe {
-            match size {
-                8 => to.cast::<u64>().write(value),
-                4 => to.cast::<u32>().write(value as u32),
-                size => std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), to, size),
-            }
-        }
+        // SAFETY: the element has `size` bytes, at most 8; the array is aligned to 8.
+        unsafe { write_element(to, value, size) };
     }
     if !is_value(of) {
         keep.objects.push(items.into_owned());
     }
     Ok(array.addr() as u64)
+}
+
+/// The array for a list or tuple of handles that are exactly of the class; `None` for other sequences, which [`list`]
+/// converts or refuses. Needs no copy of the sequence: reading such handles runs no user code.
+fn own_handles(obj: Obj<'_>, of: Element, count: Option<u64>, keep: &mut Keep) -> R<Option<u64>> {
+    let Element::Handle(..) = of else {
+        return Ok(None);
+    };
+    let is_list = obj.is_exact_list();
+    if !cpython::GIL || !(is_list || obj.is_exact_tuple()) {
+        return Ok(None);
+    }
+    let size = of.size();
+    // SAFETY: `obj` is of the type that each function requires. Nothing changes a list while this thread has the GIL and
+    // runs no user code, so all indices below are within it.
+    let (len, item): (_, unsafe extern "C" fn(_, _) -> _) = unsafe {
+        match is_list {
+            true => (ffi::PyList_Size(obj.ptr()), ffi::PyList_GetItem),
+            false => (ffi::PyTuple_Size(obj.ptr()), ffi::PyTuple_GetItem),
+        }
+    };
+    let len = len.max(0).cast_unsigned();
+    if len == 0 || count.is_some_and(|count| count > len as u64) || !matches!(size, 4 | 8) {
+        return Ok(None);
+    }
+    let array = keep.array(len * size)?;
+    for index in 0..len {
+        // SAFETY: as above; the list keeps the item alive.
+        let element = unsafe { Obj::new(item(obj.ptr(), index.cast_signed())) };
+        let Some(value) = own_element(element, of) else {
+            return Ok(None);
+        };
+        // SAFETY: the array has `len` elements of `size` bytes.
+        unsafe { write_element(array.add(index * size), value, size) };
+    }
+    Ok(Some(array.addr() as u64))
+}
+
+/// Writes the low bytes of a value, which are the element (little-endian).
+///
+/// # Safety
+///
+/// `to` has `size` bytes, at most 8, and is aligned to them.
+#[inline(always)]
+unsafe fn write_element(to: *mut u8, value: u64, size: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match size {
+            8 => to.cast::<u64>().write(value),
+            4 => to.cast::<u32>().write(value as u32),
+            size => std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), to, size),
+        }
+    }
 }
 
 /// Whether C receives copies of the elements, and no address of their memory.
