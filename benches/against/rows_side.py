@@ -101,7 +101,12 @@ def packed(values):
 def tensor_maps(memory):
     """Function and arguments of the three encodings."""
     d = driver
-    last = (d.CUtensorMapInterleave(0), d.CUtensorMapSwizzle(0), d.CUtensorMapL2promotion(0), d.CUtensorMapFloatOOBfill(0))
+    last = (
+        d.CUtensorMapInterleave(0),
+        d.CUtensorMapSwizzle(0),
+        d.CUtensorMapL2promotion(0),
+        d.CUtensorMapFloatOOBfill(0),
+    )
     kind = d.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32
     u64, u32 = d.cuuint64_t, d.cuuint32_t
     longs = lambda *values: [u64(value) for value in values]  # noqa: E731
@@ -109,7 +114,18 @@ def tensor_maps(memory):
     tiled = (kind, 2, int(memory), longs(64, 64), longs(256), ints(16, 16), ints(1, 1), *last)
     shape = (kind, 3, int(memory), longs(32, 16, 16), longs(128, 2048))
     im2col = (*shape, [0], [0], 32, 16, ints(1, 1, 1), *last)
-    wide = (*shape, 0, 0, 32, 16, ints(1, 1, 1), last[0], d.CUtensorMapIm2ColWideMode(0), d.CUtensorMapSwizzle(3), *last[2:])
+    wide = (
+        *shape,
+        0,
+        0,
+        32,
+        16,
+        ints(1, 1, 1),
+        last[0],
+        d.CUtensorMapIm2ColWideMode(0),
+        d.CUtensorMapSwizzle(3),
+        *last[2:],
+    )
     return (d.cuTensorMapEncodeTiled, tiled), (d.cuTensorMapEncodeIm2col, im2col), (d.cuTensorMapEncodeIm2colWide, wide)
 
 

@@ -72,3 +72,10 @@ def or_skip(function, *arguments):
         return function(*arguments)
     except FunctionNotFoundError as error:
         pytest.skip(str(error))
+
+
+def library_of(code):
+    """The library of loaded code. `ObjectCode.handle` would leave unloading to the program."""
+    from cuda.bindings import driver
+
+    return driver.CUlibrary(int(repr(code).partition("handle=")[2].split()[0], 16))

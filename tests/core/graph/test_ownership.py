@@ -17,6 +17,7 @@ from cuda.core.texture import OpaqueArrayOptions, ResourceDescriptor, TextureObj
 from cuda.core.utils import copy_batch
 
 from helpers.device import on_cpu_device
+from helpers.device_code import library_of
 
 
 def test_the_graph_owns_its_callbacks(device, stream, released):
@@ -76,7 +77,7 @@ def test_the_graph_owns_kernels_and_buffers(device, stream, code, one, released)
 def _copies(code, count):
     """The kernel `add` of as many libraries, which go away with their kernels; and the handles of the libraries."""
     codes = [ObjectCode.from_cubin(bytes(code.code)) for _ in range(count)]
-    return [code.get_kernel("add") for code in codes], [code.handle for code in codes]
+    return [code.get_kernel("add") for code in codes], list(map(library_of, codes))
 
 
 def _are_loaded(libraries):

@@ -166,7 +166,6 @@ CASES = {
     "Stream.wait for an event": ("kept.wait(event)", "event"),
     "Stream.wait for a stream": ("kept.wait(stream)", "stream"),
     "Event.sync": ("event.sync()", "event"),
-    "Event.is_done": ("event.is_done", "event"),
     "Buffer.fill": ("buffer.fill(1, stream=stream)", "stream"),
     "Buffer.copy_to": ("buffer.copy_to(other, stream=stream)", "stream"),
     "Buffer.copy_from": ("buffer.copy_from(other, stream=stream)", "stream"),

@@ -30,6 +30,7 @@ from cuda.core._memory._legacy import _SynchronousMemoryResource
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, on_cpu_device
+from helpers.device_code import library_of
 from helpers.threads import in_a_thread
 
 # Too large to be part of a block that the driver caches.
@@ -217,7 +218,7 @@ def test_object_code_is_unloaded(device, code, where):
     kept = [loaded, loaded.get_kernel("nothing")]
     # Loaded in this context, too.
     assert kept[1].attributes.num_regs >= 0
-    library = driver.CUlibrary(int(loaded.handle))
+    library = library_of(loaded)
     del loaded
     with capture(captured):
         where(lambda: collect(kept))
