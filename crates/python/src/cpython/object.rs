@@ -118,13 +118,11 @@ impl<'a> Obj<'a> {
     /// Address of the bytes of an exact `bytes` object, which a nul follows.
     #[inline(always)]
     pub fn exact_bytes(self) -> Option<*const u8> {
-        std::ptr::eq(self.ty(), &raw mut ffi::PyBytes_Type)
-            // SAFETY: the object is an exact `bytes`.
-            .then(|| {
-                unsafe { ffi::PyBytes_AsString(self.ptr()) }
-                    .cast::<u8>()
-                    .cast_const()
-            })
+        if !std::ptr::eq(self.ty(), &raw mut ffi::PyBytes_Type) {
+            return None;
+        }
+        // SAFETY: the object is an exact `bytes`.
+        Some(unsafe { ffi::PyBytes_AsString(self.ptr()) }.cast())
     }
 
     /// Whether this is a `str` or an instance of a subclass.

@@ -268,10 +268,11 @@ impl<'a> Fixed<'a> {
                 copied.as_ptr()
             }
         };
-        // SAFETY: `len` pointers to items that the tuple keeps alive, which the caller or `snapshot` owns; an `Obj` is such a
-        // pointer. An empty slice needs no memory, but an address that is not null.
         let items = match len {
+            // An empty tuple has no address of items.
             0 => &[],
+            // SAFETY: `len` pointers to items that the tuple keeps alive, which the caller or `snapshot` owns; an `Obj` is such
+            // a pointer.
             len => unsafe { std::slice::from_raw_parts(items.cast::<Obj<'a>>(), len) },
         };
         Ok(Fixed {
