@@ -1,7 +1,6 @@
 //! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`,
 //! `cudaGraphSetConditional`, `cudaGraphLaunch`.
 
-use std::ffi::{CString, c_char};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +9,7 @@ use super::lanes::lanes;
 use super::memory::{
     ResolvedAddress, get, local_base, local_read_bytes, local_write, resolve, set,
 };
+use super::printf;
 use super::warp::Warp;
 use crate::conditions;
 use crate::engine::fault_report::{FaultKind, LaneFault};
@@ -21,7 +21,7 @@ pub const HEAP_OWNER: u64 = u64::MAX;
 /// Bytes that device-side `malloc` has allocated in this process.
 static HEAP_USED: AtomicU64 = AtomicU64::new(0);
 /// Maximum length of a string that a kernel passes, in bytes.
-const LONGEST: usize = 64 << 10;
+pub(super) const LONGEST: usize = 64 << 10;
 
 /// Executes a call of such a function for the lanes `active`.
 ///
@@ -48,7 +48,7 @@ pub unsafe fn builtin(
         let result = match op.kind {
             BuiltinKind::Vprintf => {
                 let (format, list) = (arg(cx, w, 0), arg(cx, w, 1));
-                let text = print(cx, w, l as u32, format, list)?;
+                let text = printf::call(cx, w, l as u32, format, list)?;
                 match text {
                     Some((bytes, count)) => {
                         cx.launch.printf.emit(&bytes);
@@ -171,7 +171,7 @@ fn malloc(cx: &Context<'_>, size: u64) -> u64 {
 }
 
 /// Reads up to 8 bytes of generic memory.
-fn peek(
+pub(super) fn peek(
     cx: &mut Context<'_>,
     w: &mut Warp,
     lane: u32,
@@ -196,7 +196,7 @@ fn peek(
 }
 
 /// Reads a string that ends with a NUL.
-fn string(
+pub(super) fn string(
     cx: &mut Context<'_>,
     w: &mut Warp,
     lane: u32,
@@ -211,225 +211,6 @@ fn string(
         out.push(c);
     }
     Ok(out)
-}
-
-/// The argument buffer of `vprintf`, in which every argument is aligned to its size.
-struct Arguments {
-    at: u64,
-    used: usize,
-}
-
-impl Arguments {
-    fn next(
-        &mut self,
-        cx: &mut Context<'_>,
-        w: &mut Warp,
-        lane: u32,
-        bytes: u32,
-    ) -> Result<u64, Box<LaneFault>> {
-        self.at = self.at.next_multiple_of(u64::from(bytes));
-        let v = peek(cx, w, lane, self.at, bytes)?;
-        self.at += u64::from(bytes);
-        self.used += 1;
-        Ok(v)
-    }
-}
-
-/// Output of a `vprintf` call and the number of its arguments.
-type Printed = Option<(Vec<u8>, usize)>;
-
-/// Formats the call of one lane; `None` if the format is null.
-fn print(
-    cx: &mut Context<'_>,
-    w: &mut Warp,
-    lane: u32,
-    format: u64,
-    list: u64,
-) -> Result<Printed, Box<LaneFault>> {
-    if format == 0 {
-        return Ok(None);
-    }
-    let f = string(cx, w, lane, format)?;
-    let mut args = Arguments { at: list, used: 0 };
-    let mut out = Vec::with_capacity(f.len() + 32);
-    let mut n = 0;
-    while n < f.len() {
-        if f[n] != b'%' {
-            out.push(f[n]);
-            n += 1;
-            continue;
-        }
-        let start = n;
-        n += 1;
-        let mut spec = Spec::default();
-        while let Some(&c) = f.get(n) {
-            if !b"-+ #0".contains(&c) {
-                break;
-            }
-            spec.flags.push(c as char);
-            n += 1;
-        }
-        let number = |n: &mut usize| {
-            let mut v = 0i32;
-            while let Some(c) = f.get(*n).filter(|c| c.is_ascii_digit()) {
-                v = (v * 10 + i32::from(c - b'0')).min(4096);
-                *n += 1;
-            }
-            v
-        };
-        if f.get(n) == Some(&b'*') {
-            n += 1;
-            let v = args.next(cx, w, lane, 4)? as i32;
-            if v < 0 {
-                spec.flags.push('-');
-            }
-            spec.width = Some(v.unsigned_abs().min(4096) as i32);
-        } else if f.get(n).is_some_and(u8::is_ascii_digit) {
-            spec.width = Some(number(&mut n));
-        }
-        if f.get(n) == Some(&b'.') {
-            n += 1;
-            if f.get(n) == Some(&b'*') {
-                n += 1;
-                let v = args.next(cx, w, lane, 4)? as i32;
-                spec.precision = (v >= 0).then_some(v.min(4096));
-            } else {
-                spec.precision = Some(number(&mut n));
-            }
-        }
-        let (mut long, mut short) = (0, 0);
-        while let Some(&c) = f.get(n) {
-            match c {
-                b'l' => long += 1,
-                b'j' | b'z' | b't' => long = 2,
-                b'h' => short += 1,
-                _ => break,
-            }
-            n += 1;
-        }
-        let Some(&c) = f.get(n) else {
-            out.extend_from_slice(&f[start..]);
-            break;
-        };
-        n += 1;
-        // `long` has 64 bits in device code.
-        let wide = long > 0;
-        match c {
-            b'%' => out.push(b'%'),
-            b'd' | b'i' => {
-                let v = args.next(cx, w, lane, if wide { 8 } else { 4 })?;
-                let v = match (wide, short) {
-                    (true, _) => v as i64,
-                    (_, 0) => i64::from(v as i32),
-                    (_, 1) => i64::from(v as i16),
-                    _ => i64::from(v as i8),
-                };
-                spec.integer(&mut out, c, v);
-            }
-            b'u' | b'o' | b'x' | b'X' => {
-                let v = args.next(cx, w, lane, if wide { 8 } else { 4 })?;
-                let v = match (wide, short) {
-                    (true, _) => v,
-                    (_, 0) => u64::from(v as u32),
-                    (_, 1) => u64::from(v as u16),
-                    _ => u64::from(v as u8),
-                };
-                spec.integer(&mut out, c, v as i64);
-            }
-            b'c' => {
-                let v = args.next(cx, w, lane, 4)? as u8;
-                spec.text(&mut out, &[v]);
-            }
-            b'p' => {
-                let v = args.next(cx, w, lane, 8)?;
-                spec.text(&mut out, format!("{v:#x}").as_bytes());
-            }
-            b's' => {
-                let at = args.next(cx, w, lane, 8)?;
-                let mut s = if at == 0 {
-                    b"(null)".to_vec()
-                } else {
-                    string(cx, w, lane, at)?
-                };
-                if let Some(p) = spec.precision {
-                    s.truncate(p as usize);
-                }
-                spec.text(&mut out, &s);
-            }
-            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
-                let v = f64::from_bits(args.next(cx, w, lane, 8)?);
-                spec.float(&mut out, c, v);
-            }
-            _ => out.extend_from_slice(&f[start..n]),
-        }
-    }
-    Ok(Some((out, args.used)))
-}
-
-/// A conversion specification of a format string.
-#[derive(Default)]
-struct Spec {
-    flags: String,
-    width: Option<i32>,
-    precision: Option<i32>,
-}
-
-impl Spec {
-    fn head(&self) -> String {
-        let mut s = format!("%{}", self.flags);
-        if let Some(w) = self.width {
-            let _ = write!(s, "{w}");
-        }
-        if let Some(p) = self.precision {
-            let _ = write!(s, ".{p}");
-        }
-        s
-    }
-
-    fn run(
-        &self,
-        out: &mut Vec<u8>,
-        tail: &str,
-        call: impl Fn(*mut c_char, usize, *const c_char) -> i32,
-    ) {
-        let Ok(spec) = CString::new(self.head() + tail) else {
-            return;
-        };
-        // A field has at most 4096 characters, and a number at most 309 digits before the point.
-        let mut buffer = vec![0u8; 10240];
-        let n = call(buffer.as_mut_ptr().cast(), buffer.len(), spec.as_ptr());
-        let n = usize::try_from(n).unwrap_or(0).min(buffer.len() - 1);
-        out.extend_from_slice(&buffer[..n]);
-    }
-
-    fn integer(&self, out: &mut Vec<u8>, conversion: u8, v: i64) {
-        let tail = format!("ll{}", conversion as char);
-        self.run(out, &tail, |p, n, f| {
-            // SAFETY: the specification has exactly one conversion, of a 64-bit integer, and the buffer has `n` bytes.
-            unsafe { libc::snprintf(p, n, f, v) }
-        });
-    }
-
-    fn float(&self, out: &mut Vec<u8>, conversion: u8, v: f64) {
-        let tail = String::from(conversion as char);
-        self.run(out, &tail, |p, n, f| {
-            // SAFETY: the specification has exactly one conversion, of a double, and the buffer has `n` bytes.
-            unsafe { libc::snprintf(p, n, f, v) }
-        });
-    }
-
-    fn text(&self, out: &mut Vec<u8>, s: &[u8]) {
-        let pad = usize::try_from(self.width.unwrap_or(0))
-            .unwrap_or(0)
-            .saturating_sub(s.len());
-        if self.flags.contains('-') {
-            out.extend_from_slice(s);
-            out.resize(out.len() + pad, b' ');
-        } else {
-            out.resize(out.len() + pad, b' ');
-            out.extend_from_slice(s);
-        }
-    }
 }
 
 /// The message of a failed assertion, one line per lane, in the format of a GPU.

@@ -21,6 +21,7 @@ mod lanes;
 mod launch_state;
 mod mbarrier;
 mod memory;
+mod printf;
 mod texture;
 mod texture_cache;
 mod thread_pool;
