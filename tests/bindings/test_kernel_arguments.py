@@ -296,6 +296,29 @@ def test_out_of_range_values_raise(kernels, value, kind):
         driver.cuLaunchKernel(kernels["one"], 1, 1, 1, 1, 1, 1, 0, 0, ((0, value), (C.c_void_p, kind)), 0)
 
 
+@pytest.mark.parametrize("kind", [ctypes.c_float, ctypes.c_double])
+def test_exceptions_of_conversions_to_float_are_raised(kernels, kind):
+    class Interrupted:
+        def __float__(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        launch(kernels["many"], ((Interrupted(),), (kind,)))
+    with pytest.raises(OverflowError, match="too large to convert to float"):
+        launch(kernels["many"], ((10**400,), (kind,)))
+
+
+@pytest.mark.parametrize("kind", [ctypes.c_bool, ctypes.c_byte, ctypes.c_ubyte, ctypes.c_longlong])
+def test_runs_of_one_type_are_packed_one_by_one(kind):
+    """Each value of a run is converted by its type, whatever the values before it are."""
+    packed = driver.CUDA_KERNEL_NODE_PARAMS()
+    values = (True, 0, np.int8(1), kind(1), False, 3)
+    packed.kernelParams = (values, (kind,) * len(values))
+    pointers = (ctypes.c_void_p * len(values)).from_address(int(packed.kernelParams))
+    found = [kind.from_address(pointer).value for pointer in pointers]
+    assert found == [kind(getattr(value, "value", value)).value for value in values]
+
+
 def test_extra_takes_addresses_only(kernels):
     for extra in ([], (1,), "x", np.zeros(2)):
         with pytest.raises(TypeError):

@@ -81,3 +81,5 @@ class WorkqueueResourceOptions:
 
     sharing_scope: WorkqueueSharingScopeType | str | None = None
     concurrency_limit: int | None = None
+
+    def __post_init__(self) -> None: ...

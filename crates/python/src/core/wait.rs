@@ -87,14 +87,23 @@ pub fn completed(py: Python<'_>, done: bool) -> PyResult<()> {
     Ok(())
 }
 
+/// Whether a query may answer a wait for work that is done, with the GIL, as queries in the bindings: they do not wait. Errors
+/// are those of the wait that follows.
+///
+/// Not on the CPU device: its driver flushes kernel output at waits only, those of launches that this package does not see
+/// included, and waits for done work cost as little as queries.
+#[inline]
+fn query_suffices() -> bool {
+    loader::chosen_backend() == Some(Backend::Gpu) && symbols::keeps_gil()
+}
+
 /// Waits for the work of a stream.
 ///
 /// # Errors
 ///
 /// The error of the work, or the exception of a signal handler.
 pub fn for_stream(py: Python<'_>, stream: &Stream) -> PyResult<()> {
-    // A query holds the GIL, as in the bindings: it does not wait. The wait below reports its error.
-    if symbols::keeps_gil() && matches!(stream.is_synchronized(), Ok(true)) {
+    if query_suffices() && matches!(stream.is_synchronized(), Ok(true)) {
         return Ok(());
     }
     // SAFETY: the wait touches no Python objects: hooks that drop some attach the thread.
@@ -108,7 +117,7 @@ pub fn for_stream(py: Python<'_>, stream: &Stream) -> PyResult<()> {
 ///
 /// As [`for_stream`].
 pub fn for_event(py: Python<'_>, event: &Event) -> PyResult<()> {
-    if symbols::keeps_gil() && matches!(event.is_synchronized(), Ok(true)) {
+    if query_suffices() && matches!(event.is_synchronized(), Ok(true)) {
         return Ok(());
     }
     // SAFETY: as in `for_stream`.

@@ -12,6 +12,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite_sys::loader::{self, Backend, CudaLibrary};
+use cupyrite_sys::{driver, runtime, waits};
 use pyo3::ffi;
 
 use crate::bindings::call::convert::Keep;
@@ -105,6 +106,8 @@ pub struct FastRoute {
     /// Whether nothing but the GIL is needed around the C call: [`FastRoute::invoke_guarded`]. Known with the address.
     plain: bool,
     keep_gil: bool,
+    /// Whether the call launches a graph, whose kernels may print: [`waits::note`].
+    launches_graph: bool,
     /// Whether an error status raises. The answer is then the result without a status.
     raises: bool,
     /// The kind of the first argument, a handle that must be live.
@@ -132,6 +135,7 @@ impl FastRoute {
             packs: false,
             plain: false,
             keep_gil: f.keep_gil,
+            launches_graph: launches_graph(f),
             raises: f.raising.is_some(),
             live: None,
             library: f.library(),
@@ -398,8 +402,8 @@ impl FastRoute {
         }
     }
 
-    /// As [`FastRoute::invoke`], for handles that must be live, calls that delay process exit, and calls that a signal
-    /// handler can interrupt.
+    /// As [`FastRoute::invoke`], for handles that must be live, calls that delay process exit, launches of graphs, and calls
+    /// that a signal handler can interrupt.
     #[inline(never)]
     unsafe fn invoke_guarded(
         this: *mut FastRoute,
@@ -416,6 +420,9 @@ impl FastRoute {
             } else {
                 general::invoke_at(f, address, words)
             };
+            if (*this).launches_graph {
+                waits::note();
+            }
             if (*this).interruptible {
                 symbols::check_interrupt()?;
             }
@@ -431,6 +438,7 @@ impl FastRoute {
         unsafe {
             (*this).interruptible = loader::chosen_backend() != Some(Backend::Gpu);
             (*this).plain = !(*this).interruptible
+                && !(*this).launches_graph
                 && (*this).live.is_none()
                 && !exit_guard::covers((*this).library);
             if matches!(f.library(), CudaLibrary::Driver | CudaLibrary::Runtime) {
@@ -576,6 +584,15 @@ impl FastRoute {
         let value = results::word_result(f.results[0].kind, word)?;
         // SAFETY: as promised by the caller of `call`.
         unsafe { FastRoute::remember(this, word, value) }
+    }
+}
+
+/// Whether a function launches a graph.
+fn launches_graph(f: &Function) -> bool {
+    match f.library() {
+        CudaLibrary::Driver => f.symbol == driver::Symbol::cuGraphLaunch as u16,
+        CudaLibrary::Runtime => f.symbol == runtime::Symbol::cudaGraphLaunch as u16,
+        _ => false,
     }
 }
 

@@ -69,7 +69,8 @@ pub fn is_program_parameter(f: &Function, index: usize) -> bool {
 pub fn check_program(f: &Function, words: &[u64; MAX_WORDS]) -> Result<(), i64> {
     let program = match (f.params.first().map(|param| param.conv), f.words.first()) {
         (Some(Conv::Handle(..)), Some(Word::Arg(0))) => words[0],
-        (Some(Conv::Address), Some(Word::Arg(0))) if is_program_parameter(f, 0) => words[0],
+        // Functions with a hook have no words in the table.
+        (Some(Conv::Address), Some(Word::Arg(0)) | None) if is_program_parameter(f, 0) => words[0],
         (Some(Conv::HandlePtr(..) | Conv::Address), Some(Word::ArgAddress(0))) => {
             let at = std::ptr::with_exposed_provenance::<u64>(address(words[0]));
             if at.is_null() {

@@ -455,6 +455,10 @@ fn pack_value(value: Obj<'_>, pack: Pack, known: &CtypesTypes, index: usize, sit
             let number = match value::double(value) {
                 Ok(number) => number,
                 Err(Raised) => {
+                    // SAFETY: an exception is set; the exception class is immortal.
+                    if unsafe { ffi::PyErr_ExceptionMatches(ffi::PyExc_TypeError) } == 0 {
+                        return Err(Raised);
+                    }
                     cpython::clear();
                     let inner = simple_value(value, known, index, pack, site)?;
                     convert::float(inner.obj(), site)?
