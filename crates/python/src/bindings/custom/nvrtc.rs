@@ -19,6 +19,9 @@ use crate::cpython;
 use crate::cpython::{Owned, R};
 use crate::types;
 
+/// The status for an address that is no program.
+pub const INVALID_PROGRAM: i64 = nvrtcResult::NVRTC_ERROR_INVALID_PROGRAM.0 as i64;
+
 /// The address of the program last created or found readable, by a hash of the address.
 static READABLE: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
@@ -69,8 +72,7 @@ pub fn is_program_parameter(f: &Function, index: usize) -> bool {
 pub fn check_program(f: &Function, words: &[u64; MAX_WORDS]) -> Result<(), i64> {
     let program = match (f.params.first().map(|param| param.conv), f.words.first()) {
         (Some(Conv::Handle(..)), Some(Word::Arg(0))) => words[0],
-        // Functions with a hook have no words in the table.
-        (Some(Conv::Address), Some(Word::Arg(0)) | None) if is_program_parameter(f, 0) => words[0],
+        (Some(Conv::Address), Some(Word::Arg(0))) if is_program_parameter(f, 0) => words[0],
         (Some(Conv::HandlePtr(..) | Conv::Address), Some(Word::ArgAddress(0))) => {
             let at = std::ptr::with_exposed_provenance::<u64>(address(words[0]));
             if at.is_null() {
@@ -85,7 +87,7 @@ pub fn check_program(f: &Function, words: &[u64; MAX_WORDS]) -> Result<(), i64> 
     if is_program(program) {
         Ok(())
     } else {
-        Err(i64::from(nvrtcResult::NVRTC_ERROR_INVALID_PROGRAM.0))
+        Err(INVALID_PROGRAM)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::bindings::call::convert::Keep;
 use crate::bindings::call::frame::Arguments;
 use crate::bindings::call::general;
 use crate::bindings::call::results::answer;
+use crate::bindings::custom::nvrtc;
 use crate::bindings::custom::required;
 use crate::bindings::descriptor::{MAX_WORDS, Slice};
 use crate::bindings::errors::{self, ExceptionKind};
@@ -91,6 +92,9 @@ pub fn compile(arguments: Arguments<'_>) -> R<Owned> {
 
 /// What the function `name` writes; another one tells the size. An error status.
 fn output(arguments: Arguments<'_>, name: &str, program: u64) -> R<Result<Vec<u8>, i64>> {
+    if !nvrtc::is_program(program) {
+        return Ok(Err(nvrtc::INVALID_PROGRAM));
+    }
     let module = arguments.f.module;
     let size = match raising::entry_points::size_named(module, &format!("{name}_size"), program)? {
         Ok(size) => size,
