@@ -22,7 +22,8 @@ from harness.sides import Side, find_core_sides, machine, parser, table, without
 from harness.turns import take_turns
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Slower than this, in both, is reported: repeated runs of one wheel differ by less.
+# Slower than this, in both, is reported. Rows that take microseconds in C differ by more with one wheel on both sides of a
+# busy machine: run again, and compare instructions, before a row is believed.
 SLOWER, SLOWER_NS = 1.05, 10
 
 
@@ -39,7 +40,7 @@ def ratio(mine, theirs, c):
 
 
 def geometric_mean(values):
-    """The geometric mean; values below 0.01 count as 0.01."""
+    """The geometric mean; values below 0.01, of calls that are faster than their counterpart in C, count as 0.01."""
     return math.exp(sum(math.log(max(value, 0.01)) for value in values) / len(values)) if values else math.nan
 
 

@@ -22,7 +22,7 @@ KERNELS = {
     "longs": ("u64",) * 512,
     "bytes": ("u8",) * 512,
 }
-# In the order of the enumeration in rows.c.
+# The same order as the enum in rows.c.
 SYMBOLS = (
     "cuCtxGetCurrent cuCtxSetCurrent cuStreamQuery cuDeviceGetAttribute cuEventRecord cuEventCreate cuEventDestroy "
     "cuPointerGetAttribute cuModuleGetFunction cuMemAlloc cuMemFree cuMemAllocAsync cuMemFreeAsync cuLaunchKernel "

@@ -35,7 +35,8 @@ impl LastWait {
         Ok(waited)
     }
 
-    /// Whether another wait would have no effect if the work is done, and no hook.
+    /// Whether another wait would have no effect if the work is done: nothing was noted since, and nothing is deferred until
+    /// a wait.
     #[inline(always)]
     pub(crate) fn suffices(&self) -> bool {
         self.0.load(Ordering::Relaxed) == waits::noted()

@@ -701,7 +701,7 @@ pub struct Program {
     pub static_local: u32,
     /// Bytes of stack that the calls of a thread need on a GPU without recursion, at least.
     pub gpu_stack: u32,
-    /// The largest frame of a function that calls itself, directly or not; zero if there is none.
+    /// The largest frame of a function that calls itself, directly or not; zero without recursion.
     pub largest_recursive_frame: u32,
     /// Whether the kernel uses local memory.
     pub uses_local: bool,

@@ -1,7 +1,8 @@
 //! Memory that the program frees itself.
 //!
 //! Programs free memory of their own far more often than other things, and the table of destroyed handles would grow with each
-//! address. So owners count themselves by address, in a small table: a call that frees memory without an owner pays one load.
+//! address. So owners count themselves by address, in a small table: a call that frees memory without an owner pays one load
+//! there. Each call that frees memory is counted for the waits that follow ([`waits`]).
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};

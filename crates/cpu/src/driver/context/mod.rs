@@ -209,7 +209,7 @@ impl Context {
         op
     }
 
-    /// Runs `work` after all work enqueued so far; now, if there is none.
+    /// Runs `work` after all work enqueued so far, or at once if all of it is done.
     pub(crate) fn after_launched_work(&self, work: Work) {
         let streams = self.streams.lock().clone();
         let op = self.op_after(&streams, Some(work));

@@ -250,7 +250,7 @@ impl Printer {
     }
 }
 
-/// Reads a decimal number, 0 if there is none; `None` if it does not fit in an `int`.
+/// Reads a decimal number: 0 without digits, `None` if it does not fit in an `int`.
 fn number(rest: &mut &[u8]) -> Option<usize> {
     let mut v = 0i32;
     while let Some(c) = rest.first().filter(|c| c.is_ascii_digit()) {
