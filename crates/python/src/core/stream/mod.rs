@@ -26,10 +26,12 @@ use crate::core::memory::keep_alive;
 use crate::core::wait;
 use crate::cpython;
 use crate::cpython::Raised;
+use crate::cpython::method;
 use crate::cpython::{DropAttached, Obj};
 use crate::generated::ids::class::driver as class;
 
 mod creation;
+mod record;
 
 pub use self::creation::{create, create_in_green};
 
@@ -268,41 +270,6 @@ impl PyStream {
         wait::for_stream(py, &stream)?;
         keep_alive::drop_completed(py);
         Ok(())
-    }
-
-    /// Records an event after the queued work.
-    ///
-    /// Parameters
-    /// ----------
-    /// event : Event, optional
-    ///     The event to record. Default: a new event.
-    /// options : EventOptions or dict, optional
-    ///     Options of a new event; ignored with `event`.
-    ///
-    /// Returns
-    /// -------
-    /// Event
-    ///     `event`, or the new event.
-    #[pyo3(signature = (event=None, options=None))]
-    fn record(
-        &self,
-        py: Python<'_>,
-        event: Option<&Bound<'_, PyAny>>,
-        options: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyEvent>> {
-        let stream = self.lend(py)?;
-        if let Some(given) = event.filter(|event| !event.is_none()) {
-            let given = event::accept(given, "Stream.record", "event")?;
-            let event = given.get().lend(py)?;
-            let first = given.get().first_record(py)?;
-            // SAFETY: recording touches no Python objects.
-            unsafe { cpython::detached(|| event.record(&stream)) }.or_raise(py)?;
-            first.done();
-            return Ok(given.clone().unbind());
-        }
-        let options = event::event_options("Stream.record", options)?;
-        let created = py.detach(|| stream.record_with(&options)).or_raise(py)?;
-        PyEvent::wrap(py, created)
     }
 
     /// Makes the stream's later work wait on the device; returns at once.
@@ -705,6 +672,7 @@ fn stream_accept(arg: &Bound<'_, PyAny>, allow_stream_protocol: bool) -> PyResul
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = core.py();
     core.add_class::<PyStream>()?;
+    method::add::<record::Record, 2>(core.py())?;
     // The crate keeps the class for the lifetime of the process.
     let class = core.py().get_type::<PyStream>();
     CLASS.store(class.as_type_ptr(), Ordering::Relaxed);
