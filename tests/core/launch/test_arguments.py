@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from helpers.device import check, label
 from helpers.echo import MANY
+from helpers.programs import output
 
 pytestmark = pytest.mark.strict_abi
 
@@ -467,16 +468,20 @@ def test_unusable_dlpack_tensor_is_refused(echo):
         go(odd)
 
 
-def test_arrays_of_installed_packages(echo):
-    """PyTorch tensors and CuPy arrays, where the packages are installed and see the device."""
-    found = []
-    torch = sys.modules.get("torch") or pytest.importorskip("torch", exc_type=ImportError)
-    if torch.cuda.is_available():
-        found.append(torch.arange(4, device="cuda", dtype=torch.float32))
-    for tensor in found:
-        assert echo.of(8, tensor) == struct.pack("<Q", tensor.data_ptr())
-    if not found:
-        pytest.skip("PyTorch sees no device")
+@pytest.mark.gpu
+def test_tensors_of_torch_are_passed_as_their_address():
+    """In a process of its own: PyTorch cannot use a device whose primary context another test has reset."""
+    pytest.importorskip("torch", exc_type=ImportError)
+    code = """
+    import struct
+    import torch
+    from helpers.echo import Echo
+    if not torch.cuda.is_available():
+        raise SystemExit("PyTorch sees no device")
+    tensor = torch.arange(4, device="cuda", dtype=torch.float32)
+    print(Echo().of(8, tensor) == struct.pack("<Q", tensor.data_ptr()))
+    """
+    assert output(code) == "True\n"
 
 
 # ---- ParamHolder
