@@ -205,6 +205,41 @@ fn atomics_of_all_threads_add_up() {
     assert_eq!(out.get(), [10000, 9999, 0, f, 9999, 1, xor, 0]);
 }
 
+/// As an H100 does (PTX ISA, "atom"): the operand in memory and the result are flushed; the old value is returned as it was.
+#[test]
+fn float_additions_flush_subnormal_numbers_in_global_memory_only() {
+    let body = format!(
+        "{INDEX}
+    mov.f32 %f1, 0f00000000;
+    mov.f32 %f2, 0f80A80000;
+    atom.global.add.f32 %f3, [%rd1], %f1;
+    st.global.f32 [%rd1+4], %f3;
+    red.global.add.f32 [%rd1+8], %f2;
+    red.add.f32 [%rd1+12], %f2;
+    mov.f32 %f4, 0f00A00000;
+    st.shared.f32 [s], %f4;
+    red.shared.add.f32 [s], %f2;
+    ld.shared.f32 %f5, [s];
+    st.global.f32 [%rd1+16], %f5;
+    mov.u32 %r5, s;
+    cvt.u64.u32 %rd4, %r5;
+    cvta.shared.u64 %rd4, %rd4;
+    atom.add.f32 %f6, [%rd4], %f1;
+    st.global.f32 [%rd1+20], %f6;
+    ret;"
+    );
+    let out = Buffer::new(&[0x800623D4, 0, 0x00A00000, 0x00A00000, 0, 0]);
+    Launch::new(1, 1)
+        .run(&module(".shared .align 4 .b32 s;", 1, &body), &[out.addr])
+        .unwrap();
+    assert_eq!(
+        out.get(),
+        [
+            0, 0x800623D4, 0x80000000, 0x80000000, 0x80080000, 0x80080000
+        ]
+    );
+}
+
 #[test]
 fn half_atomics() {
     let body = format!(

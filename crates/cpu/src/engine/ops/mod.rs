@@ -40,6 +40,7 @@ mod video;
 
 use cupyrite_ptx::ir::{Instr, Register};
 
+pub use float::flush;
 pub use operation::{OpArgs, OpFn, OperandRef, OperandSlot, Selected, Slot, immediate};
 
 /// Selects the lane function of an instruction; `None` if it has none. `regs` is the register table of the body.

@@ -14,6 +14,7 @@ use super::memory::{
     ResolvedAddress, addresses, get, host, local_base, local_read, local_write, resolve, set,
 };
 use super::warp::Warp;
+use crate::engine::ops::flush;
 use crate::engine::program::Inst;
 
 /// Applies `f` to both halves.
@@ -163,6 +164,19 @@ pub(super) unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) ->
     }
 }
 
+/// `add.f32` in global memory, which flushes subnormal operands and results to zeros of the same sign; in shared memory it
+/// does not (PTX ISA, "atom"; an H100 does so). Returns the old value as it was.
+///
+/// # Safety
+/// As [`on_host`].
+unsafe fn add_flushed(p: u64, v: u32) -> u128 {
+    let v = flush(f32::from_bits(v));
+    let add = |old| Some(flush(flush(f32::from_bits(old)) + v).to_bits());
+    // SAFETY: the caller has checked the range and its alignment.
+    let at = unsafe { AtomicU32::from_ptr(p as *mut u32) };
+    u128::from(at.fetch_update(Ordering::AcqRel, RELAXED, add).unwrap_or(0))
+}
+
 /// 128-bit exchange and compare-and-swap.
 unsafe fn wide(p: u64, op: AtomOp, v: u128, v2: u128) -> u128 {
     // SAFETY: the caller has checked the range and its alignment.
@@ -205,6 +219,7 @@ pub unsafe fn atomic(
     } else {
         (1u128 << (8 * size)) - 1
     };
+    let (shared, shared_bytes) = (cx.block.shared() as u64, cx.block.shared_bytes.into());
     // SAFETY: the operands lie in the register file, and `resolve` checks each access.
     unsafe {
         let a = addresses(
@@ -234,6 +249,12 @@ pub unsafe fn atomic(
                     .map_or(0, |(at, slot)| get(regs, at, slot, lane) & mask);
                 let step = size * k as u32;
                 let old = match place {
+                    ResolvedAddress::Host(p)
+                        if (op.op, op.ty) == (AtomOp::Add, Type::F32)
+                            && p.wrapping_sub(shared) >= shared_bytes =>
+                    {
+                        add_flushed(p + u64::from(step), v as u32)
+                    }
                     ResolvedAddress::Host(p) => on_host(p + u64::from(step), op.op, op.ty, v, v2),
                     ResolvedAddress::Local(o) => {
                         // Local memory belongs to the thread.
