@@ -80,8 +80,6 @@ CASES = [
     ("%ju", "-42LL", "%ju", 0),
     ("%8jo after %d", "-42LL, 77", "37777777726 after …", 1),
     ("%Ld", "-42LL", "%Ld", 0),
-    ("%8Li after %d", "-42LL, 77", "4294967254 after …", 1),
-    ("%8qd after %d", "-42LL, 77", "4294967254 after …", 1),
     ("%I64d", "-42LL", "%I64d", 0),
     ("%I64d after %d", "0x1234567, 77", "                                                        19088743 after …", 1),
     ("%w32d", "-42LL", "%w32d", 0),
@@ -147,7 +145,6 @@ CASES = [
     ("%8s", "(const char*)0", "  (null)", 1),
     ("%.3s", "(const char*)0", "", 1),
     ("%hs", '"text"', "text", 1),
-    ("%ls", '"text"', "", 1),
     ("%6p", "(void*)0x12345678", "0x12345678", 1),
     ("%+p", "(void*)0x12345678", "+0x12345678", 1),
     ("% 06p", "(void*)0x12345678", " 0x12345678", 1),
@@ -228,6 +225,10 @@ def test_printf_prints_zero_for_values_that_were_not_passed():
         ("%.*s after %d", '8, "text", 77', "(null) after 0", 1),
         ("%zs after %d", '"text", 77', "(null) after 0", 1),
         ("%n%zd|%d", "(void*)0, 7LL, 8", "0|0", 1),
+        # A GPU's host reads more than was passed: an H100 printed other text in a second run.
+        ("%8Li after %d", "-42LL, 77", "4294967254 after 0", 1),
+        ("%8qd after %d", "-42LL, 77", "4294967254 after 0", 1),
+        ("%ls", '"text"', "", 1),
         # Recorded but for the 0. They need glibc 2.38 on the host of a GPU.
         ("%8w32d after %d", "-42LL, 77", "     -42 after 0", 1),
         ("%8w64d after %d", "-42LL, 77", "4294967254 after 0", 1),
