@@ -1,17 +1,27 @@
 """A sound wave in two dimensions by finite differences, and a picture of it.
 
-    python acoustic_wave.py [--output FILE.png] [--size N] [--steps N]
+    python acoustic_wave.py --save wave.png [--size N] [--steps N]
 
 The wave equation on a square grid, fourth order in space and second in time. A pulse starts in the middle of a room
 whose right half has half the speed of sound, and meets a wall with two gaps. The picture shows the pressure after the
-last step; the PNG is written without an image library.
+last step. A picture needs Pillow, a progress bar tqdm.
 """
 
 import argparse
+import pathlib
+import sys
 
 import numpy as np
-from cuda.bindings import driver
-from sample import Kernels, check, download, run, upload, verify, write_png
+from cuda.core import Device, LaunchConfig, Program, launch
+
+try:
+    from tqdm import tqdm
+except ImportError:
+
+    def tqdm(steps, **_options):
+        """Without the package tqdm there is no progress bar."""
+        return steps
+
 
 SOURCE = r"""
 // One step: `next` holds the pressure one step ago and becomes that one step ahead. `speed` is (c dt / dx)^2, zero in
@@ -28,6 +38,40 @@ extern "C" __global__ void step(const float *now, float *next, const float *spee
     next[at] = 2.0f * now[at] - next[at] + speed[at] * laplacian;
 }
 """
+
+
+def first_device():
+    """The first device, made current. Exit status 77 means "skipped" to test programs."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        print(f"skipped: no device: {reason}")
+        sys.exit(77)
+    print(f"on {device.name}")
+    return device
+
+
+def picture_file(path):
+    """The argument of --save: a file name whose format Pillow knows, in a folder that exists."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise argparse.ArgumentTypeError("needs Pillow: pip install pillow") from None
+    file = pathlib.Path(path)
+    if file.suffix.lower() not in Image.registered_extensions():
+        raise argparse.ArgumentTypeError(f"{path!r} is not the name of a picture, such as wave.png")
+    if not file.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{path!r}: there is no folder {str(file.parent)!r}")
+    return path
+
+
+def save(path, rgb):
+    """Writes an array of height x width x 3 bytes as a picture."""
+    from PIL import Image
+
+    Image.fromarray(rgb).save(path)
+    print(f"picture: {path}")
 
 
 def room(n):
@@ -75,41 +119,46 @@ def picture(pressure, speed):
     return rgb
 
 
-def simulate(speed, pulse, steps):
+def simulate(device, speed, pulse, steps):
     """The pressure after `steps` steps on the device."""
     n = len(pulse)
-    kernels = Kernels(SOURCE)
-    now, before, medium = upload(pulse), upload(pulse), upload(speed)
-    advance, block = kernels["step"], (32, 8)
-    grid = (-(-(n - 4) // block[0]), -(-(n - 4) // block[1]))
-    for _ in range(steps):
-        advance(grid, block, now, before, medium, np.int32(n))
+    stream = device.create_stream()
+    step = Program(SOURCE, "c++").compile("cubin").get_kernel("step")
+    now, before, medium = (device.allocate(pulse.nbytes, stream=stream) for _ in range(3))
+    for buffer, array in ((now, pulse), (before, pulse), (medium, speed)):
+        buffer.copy_from(array, stream=stream)
+    config = LaunchConfig(grid=(-(-(n - 4) // 32), -(-(n - 4) // 8)), block=(32, 8))
+    for number in tqdm(range(steps), desc="wave", unit="step"):
+        launch(stream, config, step, now, before, medium, np.int32(n))
         now, before = before, now
-    pressure = download(now, pulse)
-    for pointer in (now, before, medium):
-        check(driver.cuMemFree(pointer))
+        if number % 50 == 0:
+            stream.sync()  # Otherwise the bar shows what is queued, not what is done.
+    pressure = np.empty_like(pulse)
+    now.copy_to(pressure, stream=stream)
+    stream.sync()
     return pressure
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", default="acoustic_wave.png", help="the picture (%(default)s)")
+    parser.add_argument("--save", metavar="FILE", type=picture_file, help="write the picture to FILE")
     parser.add_argument("--size", type=int, default=192, help="points a side (%(default)s)")
     parser.add_argument("--steps", type=int, default=240, help="steps in time (%(default)s)")
     options = parser.parse_args()
     if options.size < 64 or options.steps < 1:
         parser.error("at least 64 points a side and one step")
+    device = first_device()
     speed, pulse = room(options.size)
-    pressure = simulate(speed, pulse, options.steps)
+    pressure = simulate(device, speed, pulse, options.steps)
     reference = on_the_host(speed, pulse, options.steps)
     difference = abs(pressure - reference).max() / abs(reference).max()
-    verify(difference < 2e-3, f"the pressure differs from the host's by {difference:.1e} of its maximum")
-    write_png(options.output, picture(pressure, speed))
-    print(
-        f"{options.steps} steps on {options.size} x {options.size} points, {difference:.1e} from the host's result; "
-        f"picture: {options.output}"
-    )
+    if not difference < 2e-3:
+        sys.exit(f"wrong result: the pressure differs from the host's by {difference:.1e} of its maximum")
+    print(f"{options.steps} steps on {options.size} x {options.size} points, {difference:.1e} from the host's result")
+    if options.save:
+        save(options.save, picture(pressure, speed))
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

@@ -5,9 +5,10 @@ A tiled matrix product, twice: once with ordinary loads, and once with a pipelin
 needed.
 """
 
+import sys
+
 import numpy as np
-from cuda.bindings import driver
-from sample import Kernels, Skip, attribute, check, download, run, upload, verify
+from cuda.core import Device, LaunchConfig, Program, launch
 
 SOURCE = r"""
 constexpr int TILE = 16;
@@ -81,29 +82,52 @@ extern "C" __global__ void pipelined(const float *a, const float *b, float *c, i
 """
 
 
+def skip(reason):
+    """Ends with status 77, which test programs count as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def first_device():
+    """The first device, made current."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        skip(f"no device: {reason}")
+    print(f"on {device.name}")
+    return device
+
+
 def main():
-    if attribute("COMPUTE_CAPABILITY_MAJOR") < 8:
-        raise Skip("asynchronous copies need compute capability 8.0")
+    device = first_device()
+    if device.compute_capability < (8, 0):
+        skip("asynchronous copies need compute capability 8.0")
+    stream = device.create_stream()
+    kernels = Program(SOURCE, "c++", {"std": "c++17"}).compile("cubin")
     n = 128
     random = np.random.default_rng(3)
     # Small whole numbers: the product is exact in any order of summation.
     a, b = (random.integers(-4, 5, (n, n)).astype(np.float32) for _ in range(2))
-    kernels = Kernels(SOURCE)
-    left, right, product = upload(a), upload(b), upload(np.zeros_like(a))
-    start, end = (check(driver.cuEventCreate(0)) for _ in range(2))
+    found = np.empty_like(a)
+
+    left, right, product = (device.allocate(a.nbytes, stream=stream) for _ in range(3))
+    left.copy_from(a, stream=stream)
+    right.copy_from(b, stream=stream)
+    config = LaunchConfig(grid=(n // 16, n // 16), block=(16, 16))
+    timed = {"timing_enabled": True}
     for name in ("plain", "pipelined"):
-        check(driver.cuMemsetD32(product, 0xFFFFFFFF, n * n))
-        check(driver.cuEventRecord(start, 0))
-        kernels[name]((n // 16, n // 16), (16, 16), left, right, product, np.int32(n))
-        check(driver.cuEventRecord(end, 0))
-        check(driver.cuEventSynchronize(end))
-        verify((download(product, a) == a @ b).all(), f"the product of the kernel `{name}`")
-        print(f"{name:<10} {check(driver.cuEventElapsedTime(start, end)):8.3f} ms")
-    for event in (start, end):
-        check(driver.cuEventDestroy(event))
-    for pointer in (left, right, product):
-        check(driver.cuMemFree(pointer))
+        product.fill(0xFF, stream=stream)
+        start = stream.record(options=timed)
+        launch(stream, config, kernels.get_kernel(name), left, right, product, np.int32(n))
+        end = stream.record(options=timed)
+        product.copy_to(found, stream=stream)
+        stream.sync()
+        if not (found == a @ b).all():
+            sys.exit(f"wrong result: the product of the kernel `{name}`")
+        print(f"{name:<10} {end - start:8.3f} ms")
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

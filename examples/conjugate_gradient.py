@@ -4,9 +4,11 @@ Each step of the method needs sums over the whole vector before it continues. In
 resident and synchronize inside the kernel (`grid.sync()`), so that one launch replaces several launches per step.
 """
 
+import sys
+
 import numpy as np
-from cuda.bindings import driver
-from sample import Kernels, Skip, attribute, check, download, headers, run, upload, verify
+from cuda import pathfinder
+from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 
 SOURCE = r"""
 #include <cooperative_groups.h>
@@ -80,6 +82,29 @@ extern "C" __global__ void solve(const int *rows, const int *columns, const doub
 """
 
 
+def skip(reason):
+    """Ends with status 77, which test programs count as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def first_device():
+    """The first device, made current."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        skip(f"no device: {reason}")
+    print(f"on {device.name}")
+    return device
+
+
+def headers():
+    """The folders of CUDA's headers; empty where they are not installed."""
+    found = (pathfinder.find_nvidia_header_directory(library) for library in ("cudart", "cccl"))
+    return [folder for folder in found if folder]
+
+
 def poisson(side):
     """The five-point matrix of a square grid with `side` points per side, in compressed rows."""
     rows, columns, values = [0], [], []
@@ -99,49 +124,45 @@ def multiply(matrix, x):
 
 
 def main():
-    if not attribute("COOPERATIVE_LAUNCH"):
-        raise Skip("the device does not support cooperative launches")
-    options = headers()
-    if not options:
-        raise Skip("the cooperative groups headers are not installed (nvidia-cuda-runtime, nvidia-cuda-cccl)")
+    device = first_device()
+    if not device.properties.cooperative_launch:
+        skip("the device does not support cooperative launches")
+    folders = headers()
+    if not folders:
+        skip("the cooperative groups headers are not installed (nvidia-cuda-runtime, nvidia-cuda-cccl)")
+    stream = device.create_stream()
+    options = ProgramOptions(std="c++17", include_path=folders)
+    solve = Program(SOURCE, "c++", options).compile("cubin").get_kernel("solve")
     side, threads = 32, 128
     matrix = poisson(side)
     n = side * side
     b = np.random.default_rng(4).standard_normal(n)
-    kernels = Kernels(SOURCE, options)
 
     # All resident blocks, but no more than there is work for.
-    function = kernels.function("solve")
-    resident = check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0))
-    blocks = min(resident * attribute("MULTIPROCESSOR_COUNT"), -(-n // threads))
+    resident = solve.occupancy.max_active_blocks_per_multiprocessor(threads, 0)
+    blocks = min(resident * device.properties.multiprocessor_count, -(-n // threads))
 
-    zeros = np.zeros(n)
-    x, r, p, product = upload(zeros), upload(b), upload(b), upload(zeros)
-    sums, steps = upload(np.zeros(3)), upload(np.zeros(1, np.int32))
-    on_device = [upload(part) for part in matrix]
-    kernels["solve"](
-        blocks,
-        threads,
-        *on_device,
-        np.int32(n),
-        x,
-        r,
-        p,
-        product,
-        sums,
-        np.float64(1e-9),
-        np.int32(1000),
-        steps,
-        cooperative=True,
-    )
-    solution = download(x, zeros)
-    taken = int(download(steps, np.zeros(1, np.int32))[0])
-    for pointer in (x, r, p, product, sums, steps, *on_device):
-        check(driver.cuMemFree(pointer))
+    def upload(array):
+        buffer = device.allocate(array.nbytes, stream=stream)
+        buffer.copy_from(array, stream=stream)
+        return buffer
+
+    rows, columns, values = (upload(part) for part in matrix)
+    solution, taken = np.zeros(n), np.zeros(1, np.int32)
+    x, r, p, product = upload(solution), upload(b), upload(b), upload(solution)
+    sums, steps = upload(np.zeros(3)), upload(taken)
+    arguments = [rows, columns, values, np.int32(n), x, r, p, product, sums, 1e-9, np.int32(1000), steps]
+    launch(stream, LaunchConfig(grid=blocks, block=threads, is_cooperative=True), solve, *arguments)
+    x.copy_to(solution, stream=stream)
+    steps.copy_to(taken, stream=stream)
+    stream.sync()
+
     rest = np.linalg.norm(multiply(matrix, solution) - b)
-    verify(0 < taken < 1000 and rest < 1e-7, f"the residual is {rest:.2e} after {taken} steps")
-    print(f"{n} equations solved in {taken} steps and one launch of {blocks} blocks; residual {rest:.1e}")
+    if not (0 < taken[0] < 1000 and rest < 1e-7):
+        sys.exit(f"wrong result: the residual is {rest:.2e} after {taken[0]} steps")
+    print(f"{n} equations solved in {taken[0]} steps and one launch of {blocks} blocks; residual {rest:.1e}")
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

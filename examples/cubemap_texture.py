@@ -4,9 +4,11 @@ Every face has its own values. A kernel fetches in the direction of each texel's
 filtered fetches between two texels must return their mean.
 """
 
+import sys
+
 import numpy as np
-from cuda.bindings import driver
-from sample import Kernels, Skip, check, download, run, upload, verify
+from cuda.core import Device, LaunchConfig, Program, launch
+from cuda.core.texture import OpaqueArrayOptions, ResourceDescriptor, TextureObjectOptions
 
 SOURCE = r"""
 // Looks along `direction` (three floats a thread).
@@ -17,6 +19,24 @@ extern "C" __global__ void look(cudaTextureObject_t cube, const float *direction
         found[i] = texCubemap<float>(cube, direction[3 * i], direction[3 * i + 1], direction[3 * i + 2]);
 }
 """
+
+
+def first_device():
+    """The first device, made current. Exit status 77 means "skipped" to test programs."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        print(f"skipped: no device: {reason}")
+        sys.exit(77)
+    print(f"on {device.name}")
+    return device
+
+
+def verify(holds, what):
+    """Ends the program with an error unless the result is right."""
+    if not holds:
+        sys.exit(f"wrong result: {what}")
 
 
 def directions(u, v):
@@ -30,69 +50,46 @@ def directions(u, v):
     return np.stack([np.stack(face, axis=-1) for face in faces]).astype(np.float32)
 
 
-def texture_of(array, mode):
-    resource = driver.CUDA_RESOURCE_DESC()
-    resource.resType = driver.CUresourcetype.CU_RESOURCE_TYPE_ARRAY
-    resource.res.array.hArray = array
-    description = driver.CUDA_TEXTURE_DESC()
-    description.filterMode = mode
-    description.addressMode = [driver.CUaddress_mode.CU_TR_ADDRESS_MODE_CLAMP] * 3
-    description.flags = driver.CU_TRSF_NORMALIZED_COORDINATES
-    return check(driver.cuTexObjectCreate(resource, description, None))
-
-
 def main():
-    width = 16
-    shape = driver.CUDA_ARRAY3D_DESCRIPTOR()
-    shape.Width = shape.Height = width
-    shape.Depth = 6
-    shape.Format = driver.CUarray_format.CU_AD_FORMAT_FLOAT
-    shape.NumChannels = 1
-    shape.Flags = driver.CUDA_ARRAY3D_CUBEMAP
-    status, array = driver.cuArray3DCreate(shape)
-    if status == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED:
-        raise Skip("the device does not support cubemap arrays")
-    check((status,))
+    device = first_device()
+    stream = device.create_stream()
+    kernel = Program(SOURCE, "c++").compile("cubin").get_kernel("look")
 
     # One number per texel: its face, row and column, exact in single precision and with the filter's weights.
+    width = 16
     faces = np.arange(6 * width * width, dtype=np.float32).reshape(6, width, width)
-    copy = driver.CUDA_MEMCPY3D()
-    copy.srcMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_HOST
-    copy.srcHost = faces.ctypes.data
-    copy.srcPitch, copy.srcHeight = 4 * width, width
-    copy.dstMemoryType = driver.CUmemorytype.CU_MEMORYTYPE_ARRAY
-    copy.dstArray = array
-    copy.WidthInBytes, copy.Height, copy.Depth = 4 * width, width, 6
-    check(driver.cuMemcpy3D(copy))
+    array = device.create_opaque_array(OpaqueArrayOptions((width, width, 6), "float32", 1, is_cubemap=True))
+    array.copy_from(faces, stream=stream)
+    resource = ResourceDescriptor.from_opaque_array(array)
 
-    kernels = Kernels(SOURCE)
-
-    def look(mode, towards):
-        texture = texture_of(array, mode)
-        n = towards.size // 3
-        there, out = upload(towards), upload(np.zeros(n, np.float32))
-        kernels["look"](-(-n // 128), 128, np.uint64(int(texture)), there, out, np.int32(n))
-        found = download(out, np.zeros(n, np.float32)).reshape(towards.shape[:-1])
-        for pointer in (there, out):
-            check(driver.cuMemFree(pointer))
-        check(driver.cuTexObjectDestroy(texture))
+    def look(filter_mode, towards):
+        """The texture's values in directions of shape (..., 3)."""
+        options = TextureObjectOptions(address_mode="clamp", filter_mode=filter_mode, normalized_coords=True)
+        found = np.empty(towards.shape[:-1], np.float32)
+        with device.create_texture_object(resource=resource, options=options) as texture:
+            there, out = (device.allocate(array.nbytes, stream=stream) for array in (towards, found))
+            there.copy_from(towards, stream=stream)
+            config = LaunchConfig(grid=-(-found.size // 128), block=128)
+            launch(stream, config, kernel, np.uint64(texture.handle), there, out, np.int32(found.size))
+            out.copy_to(found, stream=stream)
+            stream.sync()
         return found
 
     centres = (np.arange(width) + 0.5) / width * 2 - 1
     v, u = np.meshgrid(centres, centres, indexing="ij")
-    found = look(driver.CUfilter_mode.CU_TR_FILTER_MODE_POINT, directions(u, v))
+    found = look("point", directions(u, v))
     verify((found == faces).all(), "a fetch at a texel's center returned another texel")
 
     # Half way between two columns of a row: the mean of the two, up to the precision of the filter's weights (1/256).
     between = centres[:-1] + 1 / width
     v, u = np.meshgrid(centres, between, indexing="ij")
-    found = look(driver.CUfilter_mode.CU_TR_FILTER_MODE_LINEAR, directions(u, v))
+    found = look("linear", directions(u, v))
     wanted = (faces[:, :, :-1] + faces[:, :, 1:]) / 2
     # Adjacent rows differ by `width`: a weight off by 1/256 in the direction of rows shows up as that.
     verify(abs(found - wanted).max() <= 2 * (width + 1) / 256, "a filtered fetch between two texels")
-    check(driver.cuArrayDestroy(array))
     print(f"{faces.size} texels of six faces fetched, and {found.size} points between them")
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

@@ -4,9 +4,11 @@ Both graphs do the same: copy two arrays to the device, multiply them element by
 in another, copy the sum back. The graph built by nodes expresses that the two copies are independent.
 """
 
+import sys
+
 import numpy as np
-from cuda.bindings import driver
-from sample import Kernels, Skip, check, run, verify, view
+from cuda.core import Device, LaunchConfig, PinnedMemoryResource, Program, launch
+from cuda.core.graph import GraphDefinition
 
 SOURCE = r"""
 extern "C" __global__ void multiply(const double *a, const double *b, double *product, int n)
@@ -35,105 +37,79 @@ extern "C" __global__ void add_up(const double *in, double *sum, int n)
 """
 
 
+def first_device():
+    """The first device, made current. Exit status 77 means "skipped" to test programs."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        print(f"skipped: no device: {reason}")
+        sys.exit(77)
+    print(f"on {device.name}")
+    return device
+
+
 class Work:
     """The arrays on host and device, and the kernels."""
 
-    def __init__(self, n):
+    def __init__(self, device, n):
         self.n, self.bytes = n, 8 * n
-        self.kernels = Kernels(SOURCE)
+        self.stream = device.create_stream()
+        kernels = Program(SOURCE, "c++").compile("cubin")
+        self.multiply, self.add_up = kernels.get_kernel("multiply"), kernels.get_kernel("add_up")
+        self.wide, self.one = LaunchConfig(grid=-(-n // 256), block=256), LaunchConfig(grid=1, block=256)
         # Page-locked: copies from and to it are asynchronous.
-        self.pinned = check(driver.cuMemHostAlloc(2 * self.bytes + 8, 0))
-        self.host = view(self.pinned, 2 * n + 1, np.float64)
-        self.a, self.b, self.product = (check(driver.cuMemAlloc(self.bytes)) for _ in range(3))
-        self.sum = check(driver.cuMemAlloc(8))
-        self.addresses = [int(self.pinned), int(self.pinned) + self.bytes, int(self.pinned) + 2 * self.bytes]
+        pinned = PinnedMemoryResource()
+        sizes = (self.bytes, self.bytes, 8)
+        self.host = [pinned.allocate(size, stream=self.stream) for size in sizes]
+        self.a, self.b, self.product = (device.allocate(self.bytes, stream=self.stream) for _ in range(3))
+        self.sum = device.allocate(8, stream=self.stream)
+        self.stream.sync()
+        self.left, self.right, self.result = (np.from_dlpack(buffer).view(np.float64) for buffer in self.host)
 
     def fill(self, seed):
         """Writes new numbers; returns their scalar product."""
-        values = np.random.default_rng(seed).integers(-9, 10, 2 * self.n).astype(np.float64)
-        self.host[: 2 * self.n] = values
-        self.host[2 * self.n] = np.nan
-        return float(values[: self.n] @ values[self.n :])
-
-    def close(self):
-        del self.host
-        check(driver.cuMemFreeHost(self.pinned))
-        for pointer in (self.a, self.b, self.product, self.sum):
-            check(driver.cuMemFree(pointer))
+        random = np.random.default_rng(seed)
+        self.left[:], self.right[:] = random.integers(-9, 10, (2, self.n))
+        self.result[0] = np.nan
+        return self.left @ self.right
 
 
-def captured(work, stream):
+def captured(work):
     """A graph of the work queued between begin and end of the capture; nothing runs yet."""
-    check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL))
-    check(driver.cuMemcpyHtoDAsync(work.a, work.addresses[0], work.bytes, stream))
-    check(driver.cuMemcpyHtoDAsync(work.b, work.addresses[1], work.bytes, stream))
-    work.kernels["multiply"](-(-work.n // 256), 256, work.a, work.b, work.product, np.int32(work.n), stream=stream)
-    work.kernels["add_up"](1, 256, work.product, work.sum, np.int32(work.n), stream=stream)
-    check(driver.cuMemcpyDtoHAsync(work.addresses[2], work.sum, 8, stream))
-    return check(driver.cuStreamEndCapture(stream))
+    builder = work.stream.create_graph_builder().begin_building()
+    work.a.copy_from(work.host[0], stream=builder)
+    work.b.copy_from(work.host[1], stream=builder)
+    launch(builder, work.wide, work.multiply, work.a, work.b, work.product, np.int32(work.n))
+    launch(builder, work.one, work.add_up, work.product, work.sum, np.int32(work.n))
+    work.sum.copy_to(work.host[2], stream=builder)
+    return builder.end_building().graph_definition
 
 
-def copy_node(graph, after, context, to, source, size, to_host=False):
-    """A node that copies bytes between host and device."""
-    host, device = driver.CUmemorytype.CU_MEMORYTYPE_HOST, driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
-    copy = driver.CUDA_MEMCPY3D()
-    if to_host:
-        copy.srcMemoryType, copy.srcDevice, copy.dstMemoryType, copy.dstHost = device, source, host, to
-    else:
-        copy.srcMemoryType, copy.srcHost, copy.dstMemoryType, copy.dstDevice = host, source, device, to
-    copy.WidthInBytes, copy.Height, copy.Depth = size, 1, 1
-    return check(driver.cuGraphAddMemcpyNode(graph, after, len(after), copy, context))
-
-
-def kernel_node(graph, after, function, grid, block, *arguments):
-    """A node that launches a kernel; the graph keeps a copy of the arguments."""
-    parameters = driver.CUDA_KERNEL_NODE_PARAMS()
-    parameters.func = function
-    parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ = grid, 1, 1
-    parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ = block, 1, 1
-    values = [np.asarray(a if isinstance(a, np.generic) else np.uint64(int(a))) for a in arguments]
-    pointers = np.array([v.ctypes.data for v in values], np.uint64)
-    parameters.kernelParams = pointers.ctypes.data
-    return check(driver.cuGraphAddKernelNode(graph, after, len(after), parameters))
-
-
-def built(work, context):
-    """The same graph, node by node."""
-    graph = check(driver.cuGraphCreate(0))
-    n = np.int32(work.n)
-    first = copy_node(graph, [], context, work.a, work.addresses[0], work.bytes)
-    second = copy_node(graph, [], context, work.b, work.addresses[1], work.bytes)
-    multiply, add_up = work.kernels.function("multiply"), work.kernels.function("add_up")
-    product = kernel_node(graph, [first, second], multiply, -(-work.n // 256), 256, work.a, work.b, work.product, n)
-    total = kernel_node(graph, [product], add_up, 1, 256, work.product, work.sum, n)
-    copy_node(graph, [total], context, work.addresses[2], work.sum, 8, to_host=True)
+def built(work):
+    """The same graph, node by node: a method of a node adds work that waits for it."""
+    graph = GraphDefinition()
+    first = graph.memcpy(work.a, work.host[0], work.bytes)
+    second = graph.memcpy(work.b, work.host[1], work.bytes)
+    product = graph.join(first, second).launch(work.wide, work.multiply, work.a, work.b, work.product, np.int32(work.n))
+    total = product.launch(work.one, work.add_up, work.product, work.sum, np.int32(work.n))
+    total.memcpy(work.host[2], work.sum, 8)
     return graph
 
 
 def main():
-    context = check(driver.cuCtxGetCurrent())
-    status, probe = driver.cuGraphCreate(0)
-    if status == driver.CUresult.CUDA_ERROR_NOT_SUPPORTED:
-        raise Skip("the device does not support graphs")
-    check((status,))
-    check(driver.cuGraphDestroy(probe))
-    work = Work(50_000)
-    stream = check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
-    for way, graph in (("captured", captured(work, stream)), ("built", built(work, context))):
-        _, count = check(driver.cuGraphGetNodes(graph))
-        executable = check(driver.cuGraphInstantiate(graph, 0))
-        # The executable graph is independent of the graph.
-        check(driver.cuGraphDestroy(graph))
+    work = Work(first_device(), 50_000)
+    for way, definition in (("captured", captured(work)), ("built", built(work))):
+        graph = definition.instantiate()
         for round_ in range(4):
             wanted = work.fill(round_)
-            check(driver.cuGraphLaunch(executable, stream))
-            check(driver.cuStreamSynchronize(stream))
-            verify(work.host[2 * work.n] == wanted, f"the scalar product in round {round_} of the graph that was {way}")
-        check(driver.cuGraphExecDestroy(executable))
-        print(f"the graph that was {way} has {count} nodes and ran 4 times")
-    check(driver.cuStreamDestroy(stream))
-    work.close()
+            graph.launch(work.stream)
+            work.stream.sync()
+            if work.result[0] != wanted:
+                sys.exit(f"wrong result: the scalar product in round {round_} of the graph that was {way}")
+        print(f"the graph that was {way} has {len(definition.nodes())} nodes and ran 4 times")
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

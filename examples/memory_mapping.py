@@ -1,12 +1,15 @@
 """A vector that grows in place: addresses are reserved first, memory is mapped on demand.
 
 An ordinary allocation that must grow is allocated anew and copied. With virtual memory management only the new part is
-created; pointers that kernels use stay valid.
+created; pointers that kernels use stay valid. The
+calls of virtual memory management are the driver's; `cuda.core` has them as `VirtualMemoryResource`.
 """
+
+import sys
 
 import numpy as np
 from cuda.bindings import driver
-from sample import Kernels, Skip, attribute, check, run, verify
+from cuda.core import Device, LaunchConfig, Program, launch
 
 SOURCE = r"""
 extern "C" __global__ void number(unsigned *out, unsigned long long from, unsigned long long to)
@@ -16,6 +19,31 @@ extern "C" __global__ void number(unsigned *out, unsigned long long from, unsign
         out[i] = (unsigned)(i * 2654435761u);
 }
 """
+
+
+def skip(reason):
+    """Ends with status 77, which test programs count as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def first_device():
+    """The first device, made current."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        skip(f"no device: {reason}")
+    print(f"on {device.name}")
+    return device
+
+
+def check(result):
+    """The outputs of a driver call: None, one value or a tuple. Anything but success raises."""
+    status, *outputs = result
+    if status != 0:
+        raise RuntimeError(repr(status))
+    return outputs[0] if len(outputs) == 1 else tuple(outputs) if outputs else None
 
 
 class Vector:
@@ -56,25 +84,31 @@ class Vector:
 
 
 def main():
-    if not attribute("VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"):
-        raise Skip("the device does not support virtual memory management")
-    kernels = Kernels(SOURCE)
+    device = first_device()
+    if not device.properties.virtual_memory_management_supported:
+        skip("the device does not support virtual memory management")
+    stream = device.create_stream()
+    number = Program(SOURCE, "c++").compile("cubin").get_kernel("number")
     vector = Vector(64 << 20)
     address, count, sizes = vector.base, 0, []
     for wanted in (100_000, 700_000, 1_500_000, 3_000_000):
         vector.grow(4 * wanted)
         sizes.append(vector.size >> 20)
         # Only the new part is written: the rest must still be intact at the end.
-        kernels["number"](-(-(wanted - count) // 256), 256, address, np.uint64(count), np.uint64(wanted))
+        config = LaunchConfig(grid=-(-(wanted - count) // 256), block=256)
+        launch(stream, config, number, address, np.uint64(count), np.uint64(wanted))
         count = wanted
     out = np.empty(count, np.uint32)
+    stream.sync()
     check(driver.cuMemcpyDtoH(out.ctypes.data, address, out.nbytes))
-    verify((out == np.arange(count, dtype=np.uint32) * np.uint32(2654435761)).all(), "a number changed while growing")
+    if not (out == np.arange(count, dtype=np.uint32) * np.uint32(2654435761)).all():
+        sys.exit("wrong result: a number changed while growing")
     vector.close()
     print(
         f"{count} numbers at one address, in {' -> '.join(map(str, sizes))} MiB of {vector.reserved >> 20} MiB reserved"
     )
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

@@ -1,16 +1,17 @@
 """OpenGL draws what a kernel computed: the vertices stay in one buffer, which both use.
 
-    python opengl_mesh.py [--output FILE.png] [--size N] [--steps N]
+    python opengl_mesh.py --save mesh.png [--size N] [--steps N]
 
-A kernel moves and colours the vertices of a mesh, OpenGL draws the mesh without a window, and the last picture becomes a PNG.
-Needs the package moderngl, and EGL: the GPU's, or Mesa's software renderer together with the CPU device.
+A kernel moves and colours the vertices of a mesh, and OpenGL draws the mesh without a window. Needs the package
+moderngl, and EGL: the GPU's, or Mesa's software renderer together with the CPU device. A picture needs Pillow.
 """
 
 import argparse
+import pathlib
+import sys
 
 import numpy as np
 from cuda.core import Device, GraphicsResource, LaunchConfig, Program, launch
-from sample import Skip, run, verify, write_png
 
 SOURCE = r"""
 struct Vertex { float x, y, red, green, blue; };
@@ -39,6 +40,51 @@ void main() { pixel = vec4(shade, 1); }
 """
 
 
+def skip(reason):
+    """Ends with status 77, which test programs count as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def first_device():
+    """The first device, made current."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        skip(f"no device: {reason}")
+    print(f"on {device.name}")
+    return device
+
+
+def verify(holds, what):
+    """Ends the program with an error unless the result is right."""
+    if not holds:
+        sys.exit(f"wrong result: {what}")
+
+
+def picture_file(path):
+    """The argument of --save: a file name whose format Pillow knows, in a folder that exists."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise argparse.ArgumentTypeError("needs Pillow: pip install pillow") from None
+    file = pathlib.Path(path)
+    if file.suffix.lower() not in Image.registered_extensions():
+        raise argparse.ArgumentTypeError(f"{path!r} is not the name of a picture, such as mesh.png")
+    if not file.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{path!r}: there is no folder {str(file.parent)!r}")
+    return path
+
+
+def save(path, rgb):
+    """Writes an array of height x width x 3 bytes as a picture."""
+    from PIL import Image
+
+    Image.fromarray(rgb).save(path)
+    print(f"picture: {path}")
+
+
 def opengl_context(on_gpu):
     """A context of OpenGL without a window: of the GPU, or of the software renderer."""
     try:
@@ -46,10 +92,10 @@ def opengl_context(on_gpu):
 
         context = moderngl.create_context(standalone=True, backend="egl", require=450)
     except Exception as reason:
-        raise Skip(f"no OpenGL context: {reason}") from None
+        skip(f"no OpenGL context: {reason}")
     renderer = context.info["GL_RENDERER"]
     if on_gpu != context.info["GL_VENDOR"].startswith("NVIDIA"):
-        raise Skip(f"{renderer} is not the CUDA device's OpenGL")
+        skip(f"{renderer} is not the CUDA device's OpenGL")
     print(f"OpenGL: {renderer}")
     return context
 
@@ -71,12 +117,14 @@ def triangles(n):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", default="opengl_mesh.png", help="the picture (%(default)s)")
+    parser.add_argument("--save", metavar="FILE", type=picture_file, help="write the last picture to FILE")
     parser.add_argument("--size", type=int, default=256, help="width and height in pixels (%(default)s)")
     parser.add_argument("--steps", type=int, default=10, help="moments to compute and draw (%(default)s)")
     options = parser.parse_args()
+    if options.size < 16 or options.steps < 1:
+        parser.error("at least 16 pixels and one step")
 
-    device = Device()
+    device = first_device()
     gl = opengl_context(on_gpu=not device.name.startswith("CPU"))
     stream = device.create_stream()
     move = Program(SOURCE, "c++").compile("cubin").get_kernel("move")
@@ -105,8 +153,11 @@ def main():
     # The vertex in the middle stays there; its colour is that of the pixel.
     middle = picture[options.size // 2, options.size // 2] / 255
     verify(np.allclose(middle, right[n * n // 2, 2:], atol=0.15), f"the colour in the middle, {middle}")
-    write_png(options.output, picture[::-1])
-    print(f"drew {options.steps} pictures of {n * n} vertices; the last one is {options.output}")
+    print(f"drew {options.steps} pictures of {n * n} vertices")
+    if options.save:
+        save(options.save, picture[::-1])
+    print("done: the results are right")
 
 
-run(main)
+if __name__ == "__main__":
+    main()

@@ -3,9 +3,10 @@
 On a machine without GPUs, `CUPYRITE_CPU_DEVICES=2` configures two CPU devices.
 """
 
+import sys
+
 import numpy as np
-from cuda.bindings import driver
-from sample import Kernels, Skip, check, name_of, run, use, verify
+from cuda.core import Device, DeviceMemoryResource, LaunchConfig, Program, launch
 
 SOURCE = r"""
 extern "C" __global__ void twice(const float *in, float *out, int n)
@@ -17,43 +18,66 @@ extern "C" __global__ void twice(const float *in, float *out, int n)
 """
 
 
+def skip(reason):
+    """Ends with status 77, which test programs count as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def first_device():
+    """The first device, made current."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        skip(f"no device: {reason}")
+    print(f"on {device.name}")
+    return device
+
+
 def main():
-    if check(driver.cuDeviceGetCount()) < 2:
-        raise Skip("two devices are needed (CUPYRITE_CPU_DEVICES=2 configures two CPU devices)")
-    if not (check(driver.cuDeviceCanAccessPeer(0, 1)) and check(driver.cuDeviceCanAccessPeer(1, 0))):
-        raise Skip("the first two devices cannot access each other's memory")
-    print(f"and on {name_of(1)}")
+    first_device()
+    devices = Device.get_all_devices()
+    if len(devices) < 2:
+        skip("two devices are needed (CUPYRITE_CPU_DEVICES=2 configures two CPU devices)")
+    first, second = devices[:2]
+    if not (first.can_access_peer(second) and second.can_access_peer(first)):
+        skip("the first two devices cannot access each other's memory")
+    print(f"and on {second.name}")
     n = 1 << 18
     data = np.arange(n, dtype=np.float32)
-    contexts = [use(device) for device in (0, 1)]
-    memory, kernels = [], []
-    for device, context in enumerate(contexts):
-        check(driver.cuCtxSetCurrent(context))
-        check(driver.cuCtxEnablePeerAccess(contexts[1 - device], 0))
-        memory.append(check(driver.cuMemAlloc(data.nbytes)))
-        kernels.append(Kernels(SOURCE, device=device))
 
-    # There and back again, one copy at a time.
-    check(driver.cuCtxSetCurrent(contexts[0]))
-    check(driver.cuMemcpyHtoD(memory[0], data.ctypes.data, data.nbytes))
-    check(driver.cuMemcpyPeer(memory[1], contexts[1], memory[0], contexts[0], data.nbytes))
-    check(driver.cuCtxSynchronize())
+    streams, buffers, kernels = [], [], []
+    for device, other in ((first, second), (second, first)):
+        device.set_current()
+        streams.append(device.create_stream())
+        pool = DeviceMemoryResource(device)
+        pool.peer_accessible_by = [other]
+        buffers.append(pool.allocate(data.nbytes, stream=streams[-1]))
+        # Allocation is stream-ordered: the other device's stream must not come first.
+        streams[-1].sync()
+        kernels.append(Program(SOURCE, "c++").compile("cubin").get_kernel("twice"))
 
-    # A kernel on device 0 reads device 1 and writes its own memory; then one on device 1 does the reverse.
-    for device in (0, 1):
-        check(driver.cuCtxSetCurrent(contexts[device]))
-        kernels[device]["twice"](n // 256, 256, memory[1 - device], memory[device], np.int32(n))
-        check(driver.cuCtxSynchronize())
+    # To the first device, and from there to the second.
+    buffers[0].copy_from(data, stream=streams[0])
+    buffers[1].copy_from(buffers[0], stream=streams[0])
+
+    # A kernel on the first device reads the second's memory and writes its own; then one on the second does the
+    # reverse. Events order the two streams.
+    config = LaunchConfig(grid=n // 256, block=256)
+    first.set_current()
+    launch(streams[0], config, kernels[0], buffers[1], buffers[0], np.int32(n))
+    streams[1].wait(streams[0].record())
+    second.set_current()
+    launch(streams[1], config, kernels[1], buffers[0], buffers[1], np.int32(n))
     out = np.empty_like(data)
-    check(driver.cuMemcpyDtoH(out.ctypes.data, memory[1], out.nbytes))
-    verify((out == 4 * data).all(), "the numbers after two kernels, each on the other's memory")
-    for device, context in enumerate(contexts):
-        check(driver.cuCtxSetCurrent(context))
-        check(driver.cuMemFree(memory[device]))
-        check(driver.cuCtxDisablePeerAccess(contexts[1 - device]))
-    check(driver.cuCtxSetCurrent(contexts[0]))
-    print(f"{n} numbers copied there and back, and doubled twice")
+    buffers[1].copy_to(out, stream=streams[1])
+    streams[1].sync()
+    if not (out == 4 * data).all():
+        sys.exit("wrong result: the numbers after two kernels, each on the other's memory")
+    print(f"{n} numbers copied to both devices, and doubled twice")
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

@@ -5,9 +5,11 @@ counters show the effect of a release threshold: without one the pool releases e
 the second round needs no new memory.
 """
 
+import sys
+
 import numpy as np
 from cuda.bindings import driver
-from sample import Kernels, Skip, attribute, check, run, verify
+from cuda.core import Device, DeviceMemoryResource, LaunchConfig, Program, launch
 
 SOURCE = r"""
 extern "C" __global__ void fill(float *out, float value, int n)
@@ -26,61 +28,81 @@ extern "C" __global__ void accumulate(const float *in, float *sum, int n)
 """
 
 
-def counter(pool, name):
-    return int(
-        check(driver.cuMemPoolGetAttribute(pool, getattr(driver.CUmemPool_attribute, f"CU_MEMPOOL_ATTR_{name}")))
-    )
+def skip(reason):
+    """Ends with status 77, which test programs count as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
 
 
-def steps(kernels, stream, pool, n, rounds):
+def first_device():
+    """The first device, made current."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        skip(f"no device: {reason}")
+    print(f"on {device.name}")
+    return device
+
+
+def verify(holds, what):
+    """Ends the program with an error unless the result is right."""
+    if not holds:
+        sys.exit(f"wrong result: {what}")
+
+
+def pipeline(kernels, pool, stream, n, rounds):
     """Sums `rounds` temporary arrays; returns the sum. Only the last line waits for the device."""
-    grid = -(-n // 256)
-    total = check(driver.cuMemAllocFromPoolAsync(4 * n, pool, stream))
-    check(driver.cuMemsetD32Async(total, 0, n, stream))
+    config = LaunchConfig(grid=-(-n // 256), block=256)
+    fill, accumulate = kernels.get_kernel("fill"), kernels.get_kernel("accumulate")
+    total = pool.allocate(4 * n, stream=stream)
+    total.fill(0, stream=stream)
     for value in range(rounds):
-        temporary = check(driver.cuMemAllocFromPoolAsync(4 * n, pool, stream))
-        kernels["fill"](grid, 256, temporary, np.float32(value), np.int32(n), stream=stream)
-        kernels["accumulate"](grid, 256, temporary, total, np.int32(n), stream=stream)
-        check(driver.cuMemFreeAsync(temporary, stream))
+        temporary = pool.allocate(4 * n, stream=stream)
+        launch(stream, config, fill, temporary, np.float32(value), np.int32(n))
+        launch(stream, config, accumulate, temporary, total, np.int32(n))
+        temporary.close()  # Freed in the stream, after the kernels.
     out = np.empty(n, np.float32)
-    check(driver.cuMemcpyDtoHAsync(out.ctypes.data, total, out.nbytes, stream))
-    check(driver.cuMemFreeAsync(total, stream))
-    check(driver.cuStreamSynchronize(stream))
+    total.copy_to(out, stream=stream)
+    total.close()
+    stream.sync()
     return out
 
 
+def set_release_threshold(pool, size):
+    """cuda.core's pools keep all memory; the driver changes that."""
+    name = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+    (status,) = driver.cuMemPoolSetAttribute(pool.handle, name, driver.cuuint64_t(size))
+    if status != 0:
+        raise RuntimeError(repr(status))
+
+
 def main():
-    if not attribute("MEMORY_POOLS_SUPPORTED"):
-        raise Skip("the device does not support memory pools")
+    device = first_device()
+    if not device.properties.memory_pools_supported:
+        skip("the device does not support memory pools")
     n, rounds = 1 << 18, 8
-    kernels = Kernels(SOURCE)
-    stream = check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
-    properties = driver.CUmemPoolProps()
-    properties.allocType = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
-    properties.location.type = driver.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    properties.location.id = 0
-    pool = check(driver.cuMemPoolCreate(properties))
+    stream = device.create_stream()
+    kernels = Program(SOURCE, "c++").compile("cubin")
+    pool = DeviceMemoryResource(device, {})
     wanted = rounds * (np.arange(n) % 7) + sum(range(rounds))
 
-    verify((steps(kernels, stream, pool, n, rounds) == wanted).all(), "the sum without a threshold")
-    without = counter(pool, "RESERVED_MEM_CURRENT")
-    verify(counter(pool, "USED_MEM_CURRENT") == 0, "freed memory is still counted as used")
+    set_release_threshold(pool, 0)
+    verify((pipeline(kernels, pool, stream, n, rounds) == wanted).all(), "the sum without a threshold")
+    without = pool.attributes.reserved_mem_current
+    verify(pool.attributes.used_mem_current == 0, "freed memory is still counted as used")
 
-    name = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-    check(driver.cuMemPoolSetAttribute(pool, name, driver.cuuint64_t(2**64 - 1)))
+    set_release_threshold(pool, 2**64 - 1)
     for _ in range(2):
-        verify((steps(kernels, stream, pool, n, rounds) == wanted).all(), "the sum with a threshold")
-    kept = counter(pool, "RESERVED_MEM_CURRENT")
+        verify((pipeline(kernels, pool, stream, n, rounds) == wanted).all(), "the sum with a threshold")
+    kept = pool.attributes.reserved_mem_current
     verify(kept >= 8 * n, "the pool kept less than its threshold")
     print(
-        f"in use at most {counter(pool, 'USED_MEM_HIGH') >> 10} KiB; kept after synchronising: {without >> 10} KiB "
+        f"in use at most {pool.attributes.used_mem_high >> 10} KiB; kept after synchronizing: {without >> 10} KiB "
         f"without a threshold, {kept >> 10} KiB with one"
     )
-    check(driver.cuMemPoolTrimTo(pool, 0))
-    verify(counter(pool, "RESERVED_MEM_CURRENT") < kept, "trimming released nothing")
-    check(driver.cuMemPoolDestroy(pool))
-    check(driver.cuStreamDestroy(stream))
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()

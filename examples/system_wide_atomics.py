@@ -4,9 +4,10 @@ Every thread applies every operation to managed memory. The host computes the ex
 alone, because the results do not depend on the order.
 """
 
+import sys
+
 import numpy as np
-from cuda.bindings import driver
-from sample import Kernels, Skip, attribute, check, run, verify, view
+from cuda.core import Device, LaunchConfig, ManagedMemoryResource, Program, launch
 
 SOURCE = r"""
 extern "C" __global__ void everything(int *word)
@@ -33,6 +34,29 @@ extern "C" __global__ void tickets(int *counter, int *taken)
 """
 
 
+def skip(reason):
+    """Ends with status 77, which test programs count as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
+def first_device():
+    """The first device, made current."""
+    try:
+        device = Device(0)
+        device.set_current()
+    except Exception as reason:
+        skip(f"no device: {reason}")
+    print(f"on {device.name}")
+    return device
+
+
+def verify(holds, what):
+    """Ends the program with an error unless the result is right."""
+    if not holds:
+        sys.exit(f"wrong result: {what}")
+
+
 def expected(threads):
     """The words after `threads` threads where the result is unique; None elsewhere."""
     increment = decrement = 0
@@ -55,17 +79,26 @@ def expected(threads):
 
 
 def main():
-    if not attribute("MANAGED_MEMORY"):
-        raise Skip("the device does not support managed memory")
-    blocks, block = 64, 256
-    threads = blocks * block
-    kernels = Kernels(SOURCE)
-    shared = check(driver.cuMemAllocManaged(4 * 10, int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)))
-    words = view(shared, 10, np.int32)
+    device = first_device()
+    if not device.properties.managed_memory:
+        skip("the device does not support managed memory")
+    stream = device.create_stream()
+    kernels = Program(SOURCE, "c++").compile("cubin")
+    config = LaunchConfig(grid=64, block=256)
+    threads = 64 * 256
+    memory = ManagedMemoryResource()
+
+    def integers(count):
+        """A buffer of managed memory, and the host's view of it."""
+        buffer = memory.allocate(4 * count, stream=stream)
+        stream.sync()  # Pool memory is available in stream order.
+        return buffer, np.from_dlpack(buffer).view(np.int32)
+
+    shared, words = integers(10)
     words[:] = 0
     words[3], words[7] = threads, 0xFF
-    kernels["everything"](blocks, block, shared)
-    check(driver.cuCtxSynchronize())
+    launch(stream, config, kernels.get_kernel("everything"), shared)
+    stream.sync()
     for number, (found, wanted) in enumerate(zip(words.tolist(), expected(threads))):
         if wanted is None:
             verify(0 <= found < threads, f"word {number} is {found}, which no thread wrote")
@@ -73,22 +106,19 @@ def main():
             verify(found == wanted, f"word {number} is {found}, not {wanted}")
 
     # The host takes tickets before and after the kernel does: none is given twice, none is lost.
-    counter = check(driver.cuMemAllocManaged(4, int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)))
-    taken = check(driver.cuMemAllocManaged(4 * (threads + 2), int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL)))
-    count, holders = view(counter, 1, np.int32), view(taken, threads + 2, np.int32)
+    counter, count = integers(1)
+    taken, holders = integers(threads + 2)
     holders[:] = 0
     count[0] = 1
     holders[0] = 1
-    kernels["tickets"](blocks, block, counter, taken)
-    check(driver.cuCtxSynchronize())
+    launch(stream, config, kernels.get_kernel("tickets"), counter, taken)
+    stream.sync()
     holders[count[0]] += 1
     count[0] += 1
     verify(count[0] == threads + 2 and (holders == 1).all(), "a ticket was lost or given twice")
-    del words, count, holders
-    for pointer in (shared, counter, taken):
-        check(driver.cuMemFree(pointer))
     print(f"{threads} threads and the host agree on every word")
+    print("done: the results are right")
 
 
 if __name__ == "__main__":
-    run(main)
+    main()
