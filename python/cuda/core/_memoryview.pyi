@@ -122,6 +122,8 @@ class StridedMemoryView:
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
+    def _repr_html_(self) -> str:
+        """HTML for notebooks."""
     def __dlpack__(
         self,
         *,

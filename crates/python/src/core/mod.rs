@@ -20,6 +20,7 @@ pub mod keyword_only;
 pub mod launch;
 pub mod memory;
 pub mod module;
+pub mod notebook;
 pub mod numbers;
 pub mod options;
 pub mod pin_count;

@@ -89,6 +89,8 @@ class Buffer:
         """Copies into the buffer, stream-ordered."""
     def fill(self, value: int | _BufferProtocol, *, stream: Stream | GraphBuilder) -> None:
         """Fills the buffer with a pattern, stream-ordered."""
+    def _repr_html_(self) -> str:
+        """HTML for notebooks."""
     def __dlpack__(
         self,
         *,

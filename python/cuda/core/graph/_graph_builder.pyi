@@ -34,6 +34,8 @@ class Graph:
         """Replaces the parameters of all nodes for later launches."""
     def upload(self, stream: Stream | GraphBuilder) -> None:
         """Prepares the first launch, in a stream."""
+    def _repr_html_(self) -> str:
+        """HTML for notebooks."""
     def __getitem__(self, node: GraphNode, /) -> ExecutableGraphNode: ...
 
 @final

@@ -99,6 +99,8 @@ class GraphDefinition:
         """Adds a wait for an event without dependencies: see :meth:`GraphNode.wait`."""
     def while_loop(self, condition: GraphCondition) -> WhileNode:
         """Adds a while node without dependencies: see :meth:`GraphNode.while_loop`."""
+    def _repr_html_(self) -> str:
+        """HTML for notebooks."""
     @property
     def _entry(self) -> GraphNode: ...
     def __eq__(self, other: object, /) -> bool: ...

@@ -23,6 +23,7 @@ use crate::core::keyword_only::KeywordOnly;
 use crate::core::memory::keep_alive;
 use crate::core::memory::resource;
 use crate::core::memory::resource::PyMemoryResource;
+use crate::core::notebook;
 use crate::core::numbers;
 use crate::core::options::{OptionClass, Options};
 use crate::core::stream;
@@ -475,6 +476,11 @@ impl PyDevice {
 
     fn __hash__(&self) -> u64 {
         self.device.ordinal() as u64
+    }
+
+    /// HTML for notebooks.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook::html(slf.py(), "device", (slf,))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

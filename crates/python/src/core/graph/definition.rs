@@ -20,6 +20,7 @@ use crate::core::graph::arguments::GraphObject;
 use crate::core::graph::executable::PyGraph;
 use crate::core::graph::node::PyGraphNode;
 use crate::core::graph::options;
+use crate::core::notebook;
 use crate::core::numbers::short_repr;
 use crate::generated::ids::class::driver as class;
 
@@ -546,6 +547,11 @@ impl PyGraphDefinition {
 
     fn __hash__(&self) -> u64 {
         (self.definition.core.address() as u64).rotate_right(4)
+    }
+
+    /// HTML for notebooks.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook::html(slf.py(), "graph_definition", (slf,))
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,6 @@
 //! `Graph`, and the views by which its nodes are updated.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use cupyrite::graph::{Graph, GraphDefinition, MemcpyParams, MemsetParams, NodeKind};
 use cupyrite::sys::driver::CUgraphNode;
@@ -22,6 +22,7 @@ use crate::core::graph::definition::{self, Definition, PyGraphDefinition};
 use crate::core::graph::node::PyGraphNode;
 use crate::core::graph::options;
 use crate::core::graph::subclasses::sequence;
+use crate::core::notebook;
 use crate::core::numbers::size_argument;
 use crate::core::stream;
 use crate::generated::ids::class::driver as class;
@@ -39,6 +40,8 @@ use crate::generated::ids::class::driver as class;
 )]
 pub struct PyGraph {
     cell: Closable<Graph>,
+    /// What notebooks draw. Not owned: the graph lives on without it.
+    definition: Weak<Definition>,
 }
 
 impl Drop for PyGraph {
@@ -57,7 +60,7 @@ impl PyGraph {
     /// Driver errors; `TypeError` for invalid options.
     pub fn instantiate(
         py: Python<'_>,
-        definition: &Definition,
+        definition: &Arc<Definition>,
         function: &str,
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyGraph>> {
@@ -74,6 +77,7 @@ impl PyGraph {
             py,
             PyGraph {
                 cell: Closable::new(graph.or_raise(py)?),
+                definition: Arc::downgrade(definition),
             },
         )
     }
@@ -219,6 +223,16 @@ impl PyGraph {
             NodeKind::CU_GRAPH_NODE_TYPE_WAIT_EVENT => make!(PyExecutableEventWaitNode),
             _ => Ok(Py::new(py, base)?.into_any()),
         }
+    }
+
+    /// HTML for notebooks.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let definition = slf.get().definition.upgrade();
+        let definition = definition
+            .map(|known| PyGraphDefinition::wrap(py, known))
+            .transpose()?;
+        notebook::html(py, "graph", (slf, definition))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {

@@ -206,6 +206,12 @@ impl PyKernel {
         (self.kernel.handle().addr() as u64).rotate_right(4)
     }
 
+    /// The symbol, for the drawings of graphs; empty if the driver does not report it.
+    #[getter]
+    fn _name(&self) -> &str {
+        self.kernel.name()
+    }
+
     fn __repr__(&self) -> String {
         format!("<Kernel handle={:#x}>", self.kernel.handle().addr())
     }

@@ -26,6 +26,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::core::errors::OrRaise;
+use crate::core::notebook;
 use crate::core::tensor_map::PyTensorMap;
 use crate::core::view::dtype::Dtype;
 use crate::core::view::import::Protocol;
@@ -492,6 +493,11 @@ impl PyView {
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
         // SAFETY: allocated by `buffer_protocol::export`, given back once.
         drop(unsafe { Box::from_raw((*view).internal.cast::<buffer_protocol::BufferData>()) });
+    }
+
+    /// HTML for notebooks.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook::html(slf.py(), "view", (slf,))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

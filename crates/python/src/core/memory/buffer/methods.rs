@@ -20,6 +20,7 @@ use crate::core::memory::copy_operand::Operand;
 use crate::core::memory::ipc;
 use crate::core::memory::ipc_handles::PyBufferDescriptor;
 use crate::core::memory::resource;
+use crate::core::notebook;
 use crate::core::stream;
 
 /// Imports a buffer of another process.
@@ -523,6 +524,11 @@ impl PyBuffer {
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
         let extent = self.extent();
         (extent.address, extent.size).into_pyobject(py)?.hash()
+    }
+
+    /// HTML for notebooks.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook::html(slf.py(), "buffer", (slf,))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
