@@ -1,4 +1,4 @@
-"""A sound wave in two dimensions by finite differences, and a picture of it.
+"""A sound wave in two dimensions by finite differences.
 
     python acoustic_wave.py --save wave.png [--size N] [--steps N]
 
