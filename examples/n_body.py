@@ -113,11 +113,16 @@ def galaxy(random, n, center, drift, tilt):
 
 def attraction(bodies):
     """Acceleration and potential energy of all bodies, with NumPy."""
-    away = bodies[None, :, :3] - bodies[:, None, :3]
-    distance = np.sqrt((away**2).sum(axis=2) + SOFTENING**2)
-    pull = bodies[None, :, 3] / distance**3
-    pairs = np.outer(bodies[:, 3], bodies[:, 3]) / distance
-    return (pull[:, :, None] * away).sum(axis=1), -(pairs.sum() - np.trace(pairs)) / 2
+    acceleration, potential = np.zeros((len(bodies), 3)), 0.0
+    # Some rows of the table of all pairs at a time: the whole table does not fit into memory for many bodies.
+    for first in range(0, len(bodies), 256):
+        some = bodies[first : first + 256]
+        away = bodies[None, :, :3] - some[:, None, :3]
+        distance = np.sqrt((away**2).sum(axis=2) + SOFTENING**2)
+        acceleration[first : first + 256] = np.einsum("ij,ijk->ik", bodies[:, 3] / distance**3, away)
+        # Without the pair of each body with itself; every other pair occurs twice.
+        potential -= (some[:, 3] @ (bodies[:, 3] / distance).sum(axis=1) - (some[:, 3] ** 2).sum() / SOFTENING) / 2
+    return acceleration, potential
 
 
 def energy(bodies, velocity):
