@@ -26,14 +26,19 @@ extern "C" __global__ void weigh(const float *in, long long row_step, long long 
 """
 
 
+def skip(reason):
+    """Ends with status 77, which test programs count as skipped."""
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+
 def first_device():
-    """The first device, made current. Exit status 77 means "skipped" to test programs."""
+    """The first device, made current."""
     try:
         device = Device(0)
         device.set_current()
     except Exception as reason:
-        print(f"skipped: no device: {reason}")
-        sys.exit(77)
+        skip(f"no device: {reason}")
     print(f"on {device.name}")
     return device
 
@@ -94,7 +99,11 @@ def main():
     rows, columns = 300, 200
 
     staged = PinnedMemoryResource().allocate(rows * columns * 4, stream=stream)
-    weights = ManagedMemoryResource().allocate(max(rows, columns) * 4, stream=stream)
+    try:
+        managed = ManagedMemoryResource()
+    except Exception as reason:
+        skip(f"no pool of managed memory: {reason}")
+    weights = managed.allocate(max(rows, columns) * 4, stream=stream)
     stream.sync()  # Pool memory is available in stream order.
     picture = np.from_dlpack(staged).view(np.float32).reshape(rows, columns)
     picture[:] = np.random.default_rng(1).integers(0, 16, picture.shape)
