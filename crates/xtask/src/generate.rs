@@ -44,6 +44,32 @@ pub fn reference(rest: &[&str]) -> Result<(), Error> {
     Ok(())
 }
 
+/// `cargo xtask site [--serve]`: the pages of `docs/` and the reference of the installed modules, with MkDocs.
+pub fn site(rest: &[&str]) -> Result<(), Error> {
+    if !matches!(rest, [] | ["--serve"]) {
+        return Err("usage: cargo xtask site [--serve]".into());
+    }
+    let env = Env::ready()?;
+    env.wheel()?;
+    env.extra("site")?;
+    let mkdocs = |words: &[&str]| {
+        let mut command = env.command();
+        // MkDocs prints an advertisement of another generator unless told not to.
+        command
+            .args(["-m", "mkdocs"])
+            .args(words)
+            .env("NO_MKDOCS_2_WARNING", "1");
+        command
+    };
+    if rest == ["--serve"] {
+        return loud(&mut mkdocs(&["serve", "--strict"]));
+    }
+    let folder = target().join("site");
+    loud(mkdocs(&["build", "--strict", "--quiet", "--site-dir"]).arg(&folder))?;
+    println!("{}", folder.join("index.html").display());
+    Ok(())
+}
+
 /// `cargo xtask docs`: the Rust documentation.
 pub fn docs(rest: &[&str]) -> Result<(), Error> {
     if !rest.is_empty() {

@@ -101,6 +101,11 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 generate::reference,
             ),
             (
+                "site [--serve]",
+                "build the site of docs/ (below target/); a dead link is an error; --serve: on a local port",
+                generate::site,
+            ),
+            (
                 "docs",
                 "build the Rust documentation; warnings are errors",
                 generate::docs,

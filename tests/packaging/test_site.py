@@ -1,0 +1,118 @@
+"""The site's API reference: every public module and name has an entry, and docstrings become Markdown."""
+
+import importlib
+import importlib.util
+import re
+import sys
+
+import pytest
+
+from helpers import TESTS
+
+ROOT = TESTS.parent
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The modules of docs/site, which MkDocs imports as hooks."""
+    sys.path.insert(0, str(ROOT / "docs" / "site"))
+    try:
+        yield importlib.import_module("reference"), importlib.import_module("docstrings")
+    finally:
+        sys.path.remove(str(ROOT / "docs" / "site"))
+        for name in ("reference", "docstrings"):
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return site[0].Reference(ROOT / "python").pages()
+
+
+def test_every_public_stub_has_a_page(site):
+    stubs = (ROOT / "python" / "cuda").rglob("*.pyi")
+    names = {".".join(stub.relative_to(ROOT / "python").with_suffix("").parts) for stub in stubs}
+    names = {name.removesuffix(".__init__") for name in names}
+    private = re.compile(r"\._(?!v2\.)")
+    assert {name for name in names if not private.search(name)} <= set(site[0].MODULES)
+
+
+def test_navigation_has_every_page_of_the_reference(site):
+    text = (ROOT / "mkdocs.yml").read_text()
+    assert [name for name in site[0].MODULES if f" reference/{name}.md\n" not in text] == []
+
+
+def test_every_public_name_has_an_entry(site, pages):
+    for module in site[0].MODULES:
+        public = getattr(importlib.import_module(module), "__all__", ())
+        page = pages[f"{module}.md"]
+        missing = [
+            name
+            for name in public
+            if f"{{ #{name} }}" not in page and f'id="{name}"' not in page and not _is_module(module, name)
+        ]
+        assert missing == [], module
+
+
+def _is_module(module, name):
+    return importlib.util.find_spec(f"{module}.{name}") is not None if _is_package(module) else False
+
+
+def _is_package(module):
+    return hasattr(importlib.import_module(module), "__path__")
+
+
+def test_entries_have_signature_parameters_and_links(pages):
+    page = pages["cuda.core.md"]
+    entry = page.split("{ #Device.create_stream }")[1].split("\n#### ")[0]
+    assert "create_stream(" in entry and "-> Stream" in entry
+    assert "**Parameters**" in entry and "- `options`" in entry
+    assert "](cuda.core.md#" in page  # roles such as :meth:`close` are links
+
+
+def test_links_of_the_reference_lead_to_entries(pages):
+    anchors = {name: set(re.findall(r"\{ #(\S+) \}", text)) for name, text in pages.items()}
+    links = {link for text in pages.values() for link in re.findall(r"\]\((cuda\.[\w.]+\.md)#([\w.]+)\)", text)}
+    assert len(links) > 50
+    constants = {(name, i) for name, text in pages.items() for i in re.findall(r'id="(\w+)"', text)}
+    assert [link for link in links if link[1] not in anchors[link[0]] and link not in constants] == []
+
+
+def test_docstrings_become_markdown(site):
+    text = site[1].to_markdown(
+        """Frees *n* <bytes> of ``a|b``, see :meth:`close` and `the manual <https://x.org/a_b>`_.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        *rest
+            A table:
+
+            =====  ======
+            int    4 [or] 8
+            float  8
+            =====  ======
+
+        Returns
+        -------
+        A tuple.
+
+        int
+            The rest.
+
+        Examples
+        --------
+        >>> 1 + 1
+        2
+
+        >>> 3
+        3
+        """,
+        lambda name: f"[`{name}`](here)",
+    )
+    assert r"Frees \*n\* &lt;bytes> of `a|b`, see [`close`](here) and [the manual](https://x.org/a_b)." in text
+    assert "- `n` (*int*): How many." in text
+    assert "    | int | 4 &#91;or&#93; 8 |\n    | float | 8 |" in text
+    assert "\nA tuple.\n" in text and "- `int`: The rest." in text
+    assert "```pycon\n>>> 1 + 1\n2\n\n>>> 3\n3\n```" in text
