@@ -124,7 +124,9 @@ fn named_paths(text: &str) -> Vec<(usize, Named)> {
                 found.push((number + 1, Named::FromRoot(span.to_owned())));
             }
         }
-        for rest in line.split("](").skip(1) {
+        // `kernel[grid, block](x)` in a code span is no link.
+        let outside = line.split('`').step_by(2);
+        for rest in outside.flat_map(|text| text.split("](").skip(1)) {
             let target = rest.split([')', '#']).next().unwrap_or_default();
             if !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:") {
                 found.push((number + 1, Named::FromPage(target.to_owned())));
@@ -141,12 +143,13 @@ mod tests {
     #[test]
     fn code_spans_and_links_are_found() {
         let text = "see `crates/ptx/src/lib.rs` and [that](core.md#x), `cuda.core`,\n\
-                    [out](https://example.org)\n```\n`tests/none`\n```\n`tests/test_a.py::test_b`";
+                    [out](https://example.org), `k[g, b](*args)`, [`a`](b.md)\n```\n`tests/none`\n```\n`tests/test_a.py::test_b`";
         assert_eq!(
             named_paths(text),
             [
                 (1, Named::FromRoot("crates/ptx/src/lib.rs".into())),
                 (1, Named::FromPage("core.md".into())),
+                (2, Named::FromPage("b.md".into())),
                 (6, Named::FromRoot("tests/test_a.py::test_b".into())),
             ]
         );
