@@ -36,7 +36,7 @@ def test_blocks_of_page_print_what_it_shows(path):
 
 def test_pages_with_code_are_found():
     names = {str(path.relative_to(ROOT)) for path in PAGES}
-    assert {"README.md", "docs/tutorials/first-kernel.md", "docs/howto/time-a-kernel.md"} <= names
+    assert {"README.md", "docs/core.md", "docs/tutorials/first-kernel.md", "docs/howto/time-a-kernel.md"} <= names
     assert set(NOT_RUN) <= names
 
 
