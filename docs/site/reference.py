@@ -5,6 +5,7 @@ stub test compares with the running modules. Texts are the docstrings that `help
 """
 
 import ast
+import html
 import importlib
 import re
 from dataclasses import dataclass, field
@@ -26,8 +27,12 @@ CONSTRUCTORS = ("__init__", "__new__")
 COMMON = {
     "getPtr": "Handles and structures have `getPtr()`: the address of the C value, which stays the same while the object lives."
 }
+#: Pages with more names than this have a list of them at the beginning, and no table of contents.
+MANY = 100
 #: From here on the arguments of a signature get a line each.
 WIDTH = 88
+#: Sections with the same sentences in each function.
+REPEATED = re.compile(r"(\*\*(?:Returns|Raises)\*\*\n.*?)(?=\n\n\*\*[A-Z][a-z ]+\*\*\n|\Z)", re.DOTALL)
 ENUM = re.compile(r"enum", re.IGNORECASE)
 
 
@@ -143,7 +148,7 @@ class Reference:
         self.stubs = Stubs(root)
         self.modules = {module: items(self.stubs, module) for module in MODULES}
         #: Page and heading by full name: `cuda.core.Stream.sync`.
-        self.places: dict[str, str] = {}
+        self.places: dict[str, str] = {"cuda.bindings": "index.md"}
         for module, found in self.modules.items():
             self.places[module] = f"{module}.md"
             for item in found:
@@ -172,7 +177,9 @@ class Reference:
 
     def page(self, module: str) -> str:
         doc = importlib.import_module(module).__doc__ or ""
-        out = [f"---\ntitle: {module}\n---\n\n# `{module}`", docstrings.to_markdown(doc, self._link(module))]
+        many = len(self.modules[module]) > MANY
+        hidden = "hide: [toc]\n" if many else ""
+        out = [f"---\ntitle: {module}\n{hidden}---\n\n# `{module}`", docstrings.to_markdown(doc, self._link(module))]
         members = {
             node.name for item in self.modules[module] for node in item.members if isinstance(node, ast.FunctionDef)
         }
@@ -184,6 +191,9 @@ class Reference:
             if kind not in by_kind:
                 continue
             out.append(f"## {kind}")
+            if many and kind != "Constants":
+                names = "".join(f'<a href="#{item.name}">{item.name}</a>\n' for item in by_kind[kind])
+                out.append(f'<div class="names" data-search-exclude>\n{names}</div>')
             if kind == "Constants":
                 out.append(self._constants(by_kind[kind]))
                 continue
@@ -202,10 +212,11 @@ class Reference:
 
     def _functions(self, module: str, item: Item) -> str:
         signatures = "\n".join(signature(node, item.name) for node in item.members)
-        doc = _doc(item.value, item.members[-1])
-        return _entry(
-            f"### `{item.name}` {{ #{item.name} }}", signatures, docstrings.to_markdown(doc, self._link(module))
-        )
+        doc = docstrings.to_markdown(_doc(item.value, item.members[-1]), self._link(module))
+        if module.startswith("cuda.bindings"):
+            # The same sentences in each of 3,000 functions: a browser would load them to search.
+            doc = REPEATED.sub(r'<div markdown="1" data-search-exclude>\n\n\1\n\n</div>', doc)
+        return _entry(f"### `{item.name}` {{ #{item.name} }}", signatures, doc)
 
     def _classes(self, module: str, item: Item) -> str:
         link = self._link(module, item.name)
@@ -308,7 +319,8 @@ def _code(text: str) -> str:
 
 
 def _entry(heading: str, signatures: str, doc: str) -> str:
-    block = f"```python\n{signatures}\n```" if signatures else ""
+    # Not a code block: a page with a thousand of them, each with a button to copy it, takes a browser seconds.
+    block = f'<div class="signature"><code>{html.escape(signatures)}</code></div>' if signatures else ""
     return "\n\n".join(part for part in (heading, block, doc) if part)
 
 

@@ -65,9 +65,23 @@ def _is_package(module):
 def test_entries_have_signature_parameters_and_links(pages):
     page = pages["cuda.core.md"]
     entry = page.split("{ #Device.create_stream }")[1].split("\n#### ")[0]
-    assert "create_stream(" in entry and "-> Stream" in entry
+    assert '<div class="signature"><code>create_stream(' in entry and "-&gt; Stream</code>" in entry
     assert "**Parameters**" in entry and "- `options`" in entry
     assert "](cuda.core.md#" in page  # roles such as :meth:`close` are links
+
+
+def test_long_pages_list_their_names(pages):
+    page = pages["cuda.bindings.driver.md"]
+    assert "hide: [toc]" in page and '<a href="#cuMemAlloc">cuMemAlloc</a>' in page
+    assert "hide: [toc]" not in pages["cuda.core.md"]
+
+
+def test_sentences_of_every_function_are_not_searched(pages):
+    page = pages["cuda.bindings.driver.md"]
+    entry = page.split("{ #cuMemAlloc }")[1].split("\n### ")[0]
+    before, _, excluded = entry.partition('<div markdown="1" data-search-exclude>')
+    assert "**Parameters**" in before and "**Returns**" in excluded
+    assert entry.count("<div markdown") == entry.count("</div>") - 1  # that of the signature
 
 
 def test_links_of_the_reference_lead_to_entries(pages):
