@@ -143,7 +143,7 @@ def command_of(rest, arguments):
     raise Refused(f"'{first}': there is no such file, and PATH has no program of that name", 127)
 
 
-def check_files():
+def check_files() -> None:
     """Raises Refused if the installation is incomplete."""
     for name in FILES:
         path = os.path.join(FOLDER, name)
@@ -155,7 +155,7 @@ def check_files():
             )
 
 
-def library_path(first=None):
+def library_path(first: str | None = None) -> str | None:
     """LD_LIBRARY_PATH without the CPU device's folder, and with `first` at its start; None if nothing is left."""
     # An empty entry is the working directory: entries that are there are kept as they are.
     value = os.environ.get("LD_LIBRARY_PATH")
