@@ -13,10 +13,8 @@ use crate::core::errors::OrRaise;
 use crate::core::graph::add::{Form, switch_form};
 use crate::core::graph::arguments::{drop_graph_object, raised};
 use crate::core::graph::callback as host;
-use crate::core::graph::definition::{
-    Definition, PyGraphCondition, PyGraphDefinition, accept_condition, condition_default,
-    print_dot, write_dot,
-};
+use crate::core::graph::condition::{PyGraphCondition, accept_condition, condition_default};
+use crate::core::graph::definition::{Definition, PyGraphDefinition, print_dot, write_dot};
 use crate::core::graph::executable::PyGraph;
 use crate::core::numbers::{number_argument, short_repr};
 use crate::core::stream::PyStream;

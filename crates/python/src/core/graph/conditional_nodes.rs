@@ -5,7 +5,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::core::graph::definition::{PyGraphCondition, PyGraphDefinition};
+use crate::core::graph::condition::PyGraphCondition;
+use crate::core::graph::definition::PyGraphDefinition;
 use crate::core::graph::node::PyGraphNode;
 use crate::core::graph::subclasses::{
     PyConditionalNode, PyIfElseNode, PyIfNode, PySwitchNode, PyWhileNode, base_repr, nested, read,

@@ -7,6 +7,7 @@ pub mod add;
 pub mod arguments;
 pub mod builder;
 pub mod callback;
+pub mod condition;
 mod conditional_nodes;
 pub mod definition;
 pub mod executable;
@@ -25,6 +26,7 @@ use pyo3::prelude::*;
 /// Whatever Python raises.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     builder::init(core)?;
+    condition::init(core)?;
     definition::init(core)?;
     executable::init(core)?;
     memory::init(core)?;

@@ -17,7 +17,7 @@ use crate::bindings::call::convert::Objects;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::kernel_parameters::{Packer, Parameters, value};
-use crate::core::graph::definition::PyGraphCondition;
+use crate::core::graph::condition::PyGraphCondition;
 use crate::core::launch::arrays;
 use crate::core::launch::pins::{Args, Hold, bound};
 use crate::core::launch::place::{
