@@ -6,6 +6,10 @@
 //!
 //! The bindings are data: `generated/` holds the descriptors, and hand-written code interprets them.
 
+// Its macros are used by the modules below.
+#[macro_use]
+mod docstrings;
+
 mod bindings;
 mod core;
 mod cpu_device;

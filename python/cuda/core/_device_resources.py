@@ -21,6 +21,20 @@ class SMResourceOptions:
         Preferred value of `coscheduled_sm_count`.
     backfill : bool or sequence of bool
         Whether multiprocessors that do not satisfy the co-scheduling constraints may be included.
+
+    Examples
+    --------
+    >>> from cuda.core import Device, SMResourceOptions
+    >>> sm = Device().resources.sm
+    >>> (group,), rest = sm.split(SMResourceOptions(count=sm.min_partition_size))
+    >>> group.sm_count >= sm.min_partition_size
+    True
+
+    Several groups at once, one per element:
+
+    >>> options = SMResourceOptions(count=(8, 16))
+    >>> options.count
+    (8, 16)
     """
 
     count: "int | SequenceABC[int] | None" = None
@@ -39,6 +53,13 @@ class WorkqueueResourceOptions:
         Scope within which the queues are shared.
     concurrency_limit : int, optional
         Expected number of concurrent streams: 1 or more.
+
+    Examples
+    --------
+    >>> from cuda.core import WorkqueueResourceOptions
+    >>> options = WorkqueueResourceOptions(sharing_scope="green_ctx_balanced", concurrency_limit=4)
+    >>> options.concurrency_limit
+    4
     """
 
     sharing_scope: "WorkqueueSharingScopeType | str | None" = None

@@ -26,6 +26,13 @@ class EventOptions:
         Whether :meth:`Event.sync` blocks the thread instead of spinning.
     ipc_enabled : bool
         Whether other processes can open the event. Excludes `timing_enabled`.
+
+    Examples
+    --------
+    >>> from cuda.core import Device, EventOptions
+    >>> event = Device().create_event(EventOptions(timing_enabled=True, blocking_sync=True))
+    >>> event.is_timing_enabled, event.is_blocking_sync, event.is_ipc_enabled
+    (True, True, False)
     """
 
     timing_enabled: "bool | None" = False

@@ -19,6 +19,18 @@ class Host:
         NUMA node. Default: any node.
     is_numa_current : bool
         Whether the location is the NUMA node of the calling thread.
+
+    Examples
+    --------
+    >>> from cuda.core import Host
+    >>> Host()
+    Host()
+    >>> Host(numa_id=0) is Host(numa_id=0)
+    True
+    >>> Host(numa_id=0).numa_id
+    0
+    >>> Host.numa_current().is_numa_current
+    True
     """
 
     __slots__ = ("__weakref__", "_is_numa_current", "_numa_id")

@@ -30,6 +30,13 @@ class StreamOptions:
         Whether the stream does not synchronize with the legacy default stream.
     priority : int, optional
         Lower numbers have higher priority. Default: the device's lowest priority.
+
+    Examples
+    --------
+    >>> from cuda.core import Device, StreamOptions
+    >>> stream = Device().create_stream(options=StreamOptions(nonblocking=False, priority=-1))
+    >>> stream.is_nonblocking, stream.priority
+    (False, -1)
     """
 
     nonblocking: "Any" = True
@@ -49,7 +56,23 @@ def __getattr__(name):
     from typing import Protocol
 
     class IsStreamType(Protocol):
-        """Any object whose ``__cuda_stream__`` method returns ``(0, handle)``."""
+        """Any object whose ``__cuda_stream__`` method returns ``(0, handle)``.
+
+        Examples
+        --------
+        A class whose objects are accepted where a stream is expected:
+
+        >>> from cuda.core import Device
+        >>> device = Device()
+        >>> class Queue:
+        ...     def __init__(self):
+        ...         self.stream = device.create_stream()
+        ...     def __cuda_stream__(self):
+        ...         return (0, int(self.stream.handle))
+        >>> queue = Queue()
+        >>> device.create_stream(queue) == queue.stream
+        True
+        """
 
         def __cuda_stream__(self) -> tuple[int, int]:
             """Protocol version (0) and stream handle."""

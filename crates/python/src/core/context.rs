@@ -20,6 +20,7 @@ use crate::types;
 /// the process, and retained until the process exits.
 ///
 /// See `Context management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__CTX.html>`_.
+#[doc = example!("cuda.core.Context")]
 #[pyclass(
     frozen,
     weakref,
@@ -85,6 +86,7 @@ impl PyContext {
     }
 
     /// Driver handle, a ``cuda.bindings.driver.CUcontext``; 0 if the object was closed.
+    #[doc = example!("cuda.core.Context.handle")]
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         handle_object(py, class::CUcontext, self.address(py))
@@ -112,6 +114,7 @@ impl PyContext {
     /// ------
     /// RuntimeError
     ///     The context was closed.
+    #[doc = example!("cuda.core.Context.resources")]
     #[getter]
     fn resources(&self, py: Python<'_>) -> PyResult<Py<PyDeviceResources>> {
         PyDeviceResources::of_context(py, self.get(py)?)
@@ -134,6 +137,7 @@ impl PyContext {
     ///     The context is not a green context, or was closed.
     /// ValueError
     ///     `options` asks for a blocking stream or for a priority that the device does not have.
+    #[doc = example!("cuda.core.Context.create_stream")]
     #[pyo3(signature = (options=None))]
     fn create_stream(
         &self,

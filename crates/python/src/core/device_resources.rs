@@ -29,6 +29,7 @@ enum Source {
 /// Instances are :attr:`Device.resources`, :attr:`Context.resources` and :attr:`Stream.resources`.
 ///
 /// See `Green contexts <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GREEN__CONTEXTS.html>`_.
+#[doc = example!("cuda.core.DeviceResources")]
 #[pyclass(
     frozen,
     weakref,
@@ -111,6 +112,7 @@ impl PyDeviceResources {
     /// ------
     /// CUDAError
     ///     Error of the driver. ``CUDA_ERROR_INVALID_RESOURCE_TYPE`` before CUDA 13.1.
+    #[doc = example!("cuda.core.DeviceResources.workqueue")]
     #[getter]
     fn workqueue(&self, py: Python<'_>) -> PyResult<Py<PyWorkqueueResource>> {
         let queried = match &*self.source {
@@ -127,6 +129,7 @@ impl PyDeviceResources {
 ///
 /// A value describes a part of a device and reserves nothing. :meth:`Device.create_context` creates a context that runs
 /// on it. Instances are :attr:`DeviceResources.sm` and results of :meth:`split`.
+#[doc = example!("cuda.core.SMResource")]
 #[pyclass(
     frozen,
     weakref,
@@ -212,6 +215,7 @@ impl PySmResource {
     ///     A field is negative or too large, sequences have different lengths, or this is the result of a dry run.
     /// CUDAError
     ///     The device does not allow these sizes. Before CUDA 13.1, the driver only splits into groups of equal size.
+    #[doc = example!("cuda.core.SMResource.split")]
     #[pyo3(signature = (options, *, dry_run=false))]
     fn split(
         &self,
@@ -341,6 +345,7 @@ fn groups(py: Python<'_>, options: &Options<'_>) -> PyResult<Vec<SmGroup>> {
 /// The configuration of work queues: how many streams are expected to run concurrently, and who shares the queues.
 ///
 /// Instances are :attr:`DeviceResources.workqueue`.
+#[doc = example!("cuda.core.WorkqueueResource")]
 #[pyclass(
     frozen,
     weakref,
@@ -412,6 +417,7 @@ impl PyWorkqueueResource {
     ///     A field has the wrong type.
     /// ValueError
     ///     `sharing_scope` is unknown, or `concurrency_limit` is not from 1 to 2**32 - 1.
+    #[doc = example!("cuda.core.WorkqueueResource.configure")]
     fn configure(&self, py: Python<'_>, options: &Bound<'_, PyAny>) -> PyResult<()> {
         let (scope, limit) = queue_options("WorkqueueResource.configure", options)?;
         let mut queues = self.queues.lock(py);

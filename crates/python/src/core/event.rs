@@ -29,6 +29,7 @@ use crate::generated::ids::class::driver as class;
 /// recorded events in milliseconds.
 ///
 /// See `Event management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EVENT.html>`_.
+#[doc = example!("cuda.core.Event")]
 #[pyclass(frozen, weakref, subclass, module = "cuda.core._event", name = "Event")]
 pub struct PyEvent {
     cell: Closable<EventHandle>,
@@ -293,6 +294,7 @@ impl PyEvent {
     }
 
     /// Driver handle, a ``cuda.bindings.driver.CUevent``; 0 if the event was closed.
+    #[doc = example!("cuda.core.Event.handle")]
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         handle_object(py, class::CUevent, self.address(py))
@@ -322,6 +324,7 @@ impl PyEvent {
     }
 
     /// Whether :meth:`sync` blocks the thread instead of spinning.
+    #[doc = example!("cuda.core.Event.is_blocking_sync")]
     #[getter]
     fn is_blocking_sync(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.options(py)?.blocking_sync)
@@ -349,6 +352,7 @@ impl PyEvent {
     /// ------
     /// RuntimeError
     ///     The event was created without ``ipc_enabled``.
+    #[doc = example!("cuda.core.Event.ipc_descriptor")]
     #[getter(ipc_descriptor)]
     fn descriptor(&self, py: Python<'_>) -> PyResult<Py<PyIpcEventDescriptor>> {
         let event = self.lend(py)?;
@@ -392,6 +396,7 @@ impl PyEvent {
     /// ------
     /// RuntimeError
     ///     The driver refuses the descriptor: the event belongs to this process, or its creator destroyed it or exited.
+    #[doc = example!("cuda.core.Event.from_ipc_descriptor")]
     #[classmethod]
     fn from_ipc_descriptor(
         _class: &Bound<'_, PyType>,
@@ -444,6 +449,7 @@ impl PyEvent {
     ///     Error of the completed work.
     /// KeyboardInterrupt
     ///     Ctrl-C ends the wait, on the main thread; the work goes on.
+    #[doc = example!("cuda.core.Event.sync")]
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let event = self.lend(py)?;
         wait::for_event(py, &event)

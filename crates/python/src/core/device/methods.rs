@@ -75,6 +75,7 @@ impl PyDevice {
     }
 
     /// All devices, ordered by number.
+    #[doc = example!("cuda.core.Device.get_all_devices")]
     #[classmethod]
     fn get_all_devices(_class: &Bound<'_, PyType>, py: Python<'_>) -> PyResult<Py<PyTuple>> {
         let devices = Device::all()
@@ -113,6 +114,7 @@ impl PyDevice {
     }
 
     /// Device name; the CPU device's name begins with ``CPU``.
+    #[doc = example!("cuda.core.Device.name")]
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<&str> {
         self.name_text(py)
@@ -146,6 +148,7 @@ impl PyDevice {
     }
 
     /// Attributes of the device.
+    #[doc = example!("cuda.core.Device.properties")]
     #[getter]
     fn properties(&self, py: Python<'_>) -> PyResult<Py<PyDeviceProperties>> {
         self.properties
@@ -155,6 +158,7 @@ impl PyDevice {
 
     /// The context used for this device on the calling thread: the current context if it belongs to this device, else
     /// the primary context.
+    #[doc = example!("cuda.core.Device.context")]
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
         let context = py.detach(|| self.device.active_context()).or_raise(py)?;
@@ -163,12 +167,14 @@ impl PyDevice {
 
     /// The default stream: :data:`LEGACY_DEFAULT_STREAM`, or :data:`PER_THREAD_DEFAULT_STREAM` if the environment
     /// variable ``CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM`` selects it.
+    #[doc = example!("cuda.core.Device.default_stream")]
     #[getter]
     fn default_stream(&self, py: Python<'_>) -> PyResult<Py<PyStream>> {
         stream::default_object(py)
     }
 
     /// Memory resource of :meth:`allocate`. Default: a :class:`DeviceMemoryResource` of this device.
+    #[doc = example!("cuda.core.Device.memory_resource")]
     #[getter]
     fn memory_resource(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.get().resource(slf)
@@ -194,6 +200,7 @@ impl PyDevice {
     /// ------
     /// NvmlError
     ///     If NVML cannot be initialised or does not have the device.
+    #[doc = example!("cuda.core.Device.to_system_device")]
     fn to_system_device(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let class = PyModule::import(py, intern!(py, "cuda.core.system"))?
             .getattr(intern!(py, "Device"))?;
@@ -208,6 +215,7 @@ impl PyDevice {
     /// ----------
     /// peer : Device or int
     ///     The other device. A device can access its own memory.
+    #[doc = example!("cuda.core.Device.can_access_peer")]
     fn can_access_peer(&self, py: Python<'_>, peer: &Bound<'_, PyAny>) -> PyResult<bool> {
         let peer = accept(peer, "Device.can_access_peer", "peer")?;
         if peer == self.device {
@@ -227,6 +235,7 @@ impl PyDevice {
     /// -------
     /// Context or None
     ///     If `ctx` was given, the previously current context, if any.
+    #[doc = example!("cuda.core.Device.set_current")]
     #[pyo3(signature = (ctx=None))]
     fn set_current(
         &self,
@@ -304,6 +313,7 @@ impl PyDevice {
     ///     The resources cannot be combined.
     /// TypeError
     ///     An object is not a device resource.
+    #[doc = example!("cuda.core.Device.create_context")]
     #[pyo3(signature = (options=None))]
     fn create_context(
         &self,
@@ -330,6 +340,7 @@ impl PyDevice {
     }
 
     /// The resources of the device, a :class:`DeviceResources`: all multiprocessors and work queues.
+    #[doc = example!("cuda.core.Device.resources")]
     #[getter]
     fn resources(&self, py: Python<'_>) -> PyResult<Py<PyDeviceResources>> {
         self.resources
@@ -349,6 +360,7 @@ impl PyDevice {
     /// Returns
     /// -------
     /// Stream
+    #[doc = example!("cuda.core.Device.create_stream")]
     #[pyo3(signature = (obj=None, options=None))]
     fn create_stream(
         &self,
@@ -379,6 +391,7 @@ impl PyDevice {
     /// Returns
     /// -------
     /// cuda.core.texture.OpaqueArray
+    #[doc = example!("cuda.core.Device.create_opaque_array")]
     fn create_opaque_array(&self, options: &Bound<'_, PyAny>) -> PyResult<PyOpaqueArray> {
         array::create(self.device, options)
     }
@@ -393,6 +406,7 @@ impl PyDevice {
     /// Returns
     /// -------
     /// cuda.core.texture.MipmappedArray
+    #[doc = example!("cuda.core.Device.create_mipmapped_array")]
     fn create_mipmapped_array(&self, options: &Bound<'_, PyAny>) -> PyResult<PyMipmappedArray> {
         array::create_mipmapped(self.device, options)
     }
@@ -409,6 +423,7 @@ impl PyDevice {
     /// Returns
     /// -------
     /// cuda.core.texture.TextureObject
+    #[doc = example!("cuda.core.Device.create_texture_object")]
     #[pyo3(
         signature = (*, resource=KeywordOnly(None), options=None),
         text_signature = "($self, *, resource, options=None)"
@@ -432,6 +447,7 @@ impl PyDevice {
     /// Returns
     /// -------
     /// cuda.core.texture.SurfaceObject
+    #[doc = example!("cuda.core.Device.create_surface_object")]
     #[pyo3(
         signature = (*, resource=KeywordOnly(None)),
         text_signature = "($self, *, resource)"
@@ -446,6 +462,7 @@ impl PyDevice {
     /// Returns
     /// -------
     /// GraphBuilder
+    #[doc = example!("cuda.core.Device.create_graph_builder")]
     fn create_graph_builder(&self, py: Python<'_>) -> PyResult<Py<PyGraphBuilder>> {
         PyGraphBuilder::of_device(py, self.device)
     }
@@ -458,6 +475,7 @@ impl PyDevice {
     ///     Error of the completed work.
     /// KeyboardInterrupt
     ///     Ctrl-C ends the wait, on the main thread; the work goes on.
+    #[doc = example!("cuda.core.Device.sync")]
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         wait::for_device(py, self.device)?;
         keep_alive::drop_completed(py);
@@ -546,7 +564,8 @@ impl Method<1> for CreateEvent {
     type Receiver = Self::Class;
     const FUNCTION: &'static str = "Device.create_event";
     const NAME: &'static CStr = c"create_event";
-    const TEXT: &'static CStr = c"create_event($self, /, options=None)
+    const TEXT: &'static CStr = with_example!(
+        "create_event($self, /, options=None)
 --
 
 Creates an event, not yet recorded.
@@ -558,7 +577,9 @@ options : EventOptions or dict, optional
 
 Returns
 -------
-Event";
+Event",
+        "cuda.core.Device.create_event"
+    );
     const NAMES: [&'static str; 1] = ["options"];
 
     fn known() -> &'static PyOnceLock<[Py<PyString>; 1]> {
@@ -588,7 +609,8 @@ impl Method<2> for Allocate {
     type Receiver = Self::Class;
     const FUNCTION: &'static str = "Device.allocate";
     const NAME: &'static CStr = c"allocate";
-    const TEXT: &'static CStr = c"allocate($self, size, *, stream=None)
+    const TEXT: &'static CStr = with_example!(
+        "allocate($self, size, *, stream=None)
 --
 
 Allocates device memory.
@@ -602,7 +624,9 @@ stream : Stream, optional
 
 Returns
 -------
-Buffer";
+Buffer",
+        "cuda.core.Device.allocate"
+    );
     const NAMES: [&'static str; 2] = ["size", "stream"];
     const REQUIRED: usize = 1;
 

@@ -37,6 +37,7 @@ use crate::cpython::gil_lock::GilLock;
 ///     Device number, counted from 0. Default: the current device.
 ///
 /// See `Device management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__DEVICE.html>`_.
+#[doc = example!("cuda.core.Device")]
 #[pyclass(
     frozen,
     weakref,

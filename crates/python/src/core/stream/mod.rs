@@ -49,6 +49,7 @@ pub use self::creation::{create, create_in_green};
 ///     Options of a new stream. Excludes `obj`.
 ///
 /// See `Stream management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html>`_.
+#[doc = example!("cuda.core.Stream")]
 #[pyclass(
     frozen,
     weakref,
@@ -207,6 +208,7 @@ impl PyStream {
     }
 
     /// Driver handle, a ``cuda.bindings.driver.CUstream``; 0 if the stream was closed.
+    #[doc = example!("cuda.core.Stream.handle")]
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         handle_object(py, class::CUstream, self.address(py))
@@ -238,6 +240,7 @@ impl PyStream {
     }
 
     /// Context of the stream; for a default stream, the current context.
+    #[doc = example!("cuda.core.Stream.context")]
     #[getter]
     fn context(&self, py: Python<'_>) -> PyResult<Py<PyContext>> {
         let context = self.lend(py)?.context().or_raise(py)?;
@@ -246,6 +249,7 @@ impl PyStream {
 
     /// The resources of the stream's context, a :class:`DeviceResources`. For a default stream, each query is about the
     /// context that is current then.
+    #[doc = example!("cuda.core.Stream.resources")]
     #[getter]
     fn resources(&self, py: Python<'_>) -> PyResult<Py<PyDeviceResources>> {
         let stream = self.lend(py)?;
@@ -265,6 +269,7 @@ impl PyStream {
     ///     Error of the completed work.
     /// KeyboardInterrupt
     ///     Ctrl-C ends the wait, on the main thread; the work goes on. Any exception of a signal handler does.
+    #[doc = example!("cuda.core.Stream.sync")]
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.lend(py)?;
         wait::for_stream(py, &stream)?;
@@ -278,6 +283,7 @@ impl PyStream {
     /// ----------
     /// event_or_stream : Event or Stream
     ///     An event, or a stream whose queued work to wait for, which may be any object with ``__cuda_stream__``.
+    #[doc = example!("cuda.core.Stream.wait")]
     fn wait(&self, py: Python<'_>, event_or_stream: &Bound<'_, PyAny>) -> PyResult<()> {
         let stream = self.lend(py)?;
         if let Ok(event) = event_or_stream.cast::<PyEvent>() {
@@ -303,6 +309,7 @@ impl PyStream {
     /// Returns
     /// -------
     /// GraphBuilder
+    #[doc = example!("cuda.core.Stream.create_graph_builder")]
     fn create_graph_builder(&self, py: Python<'_>) -> PyResult<Py<PyGraphBuilder>> {
         PyGraphBuilder::of_stream(py, self.get(py)?)
     }
@@ -333,6 +340,7 @@ impl PyStream {
     /// ----------
     /// handle : int or cuda.bindings.driver.CUstream
     ///     The ``cudaStream_t`` or ``CUstream``. It must stay valid while the stream is used.
+    #[doc = example!("cuda.core.Stream.from_handle")]
     #[staticmethod]
     fn from_handle(py: Python<'_>, handle: &Bound<'_, PyAny>) -> PyResult<Py<PyStream>> {
         let address = address_of(handle, "Stream.from_handle() argument 'handle'")?;

@@ -21,7 +21,8 @@ impl Method<2> for Record {
     type Receiver = Self::Class;
     const FUNCTION: &'static str = "Stream.record";
     const NAME: &'static CStr = c"record";
-    const TEXT: &'static CStr = c"record($self, /, event=None, options=None)
+    const TEXT: &'static CStr = with_example!(
+        "record($self, /, event=None, options=None)
 --
 
 Records an event after the queued work.
@@ -36,7 +37,9 @@ options : EventOptions or dict, optional
 Returns
 -------
 Event
-    `event`, or the new event.";
+    `event`, or the new event.",
+        "cuda.core.Stream.record"
+    );
     const NAMES: [&'static str; 2] = ["event", "options"];
 
     fn known() -> &'static PyOnceLock<[Py<PyString>; 2]> {
