@@ -25,6 +25,19 @@ def args_viewable_as_strided_memory(
         On a call: an argument exposes no memory (see :meth:`StridedMemoryView.from_any_interface`).
     IndexError
         On a call: an index is out of range.
+
+    Examples
+    --------
+    A function that takes arrays of any library:
+
+    >>> import numpy as np
+    >>> from cuda.core.utils import args_viewable_as_strided_memory
+    >>> @args_viewable_as_strided_memory((0,))
+    ... def shape_of(array, stream):
+    ...     view = array.view(stream.handle if stream else -1)
+    ...     return view.shape
+    >>> shape_of(np.zeros((2, 3)), None)
+    (2, 3)
     """
     if not isinstance(arg_indices, tuple):
         raise TypeError(

@@ -140,6 +140,19 @@ class TensorMapDescriptorOptions:
         Promotion of the second-level cache.
     oob_fill : TensorMapOOBFill
         What elements outside of the tensor read: zero, or a NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuda.core import Device, TensorMapDescriptorOptions
+    >>> from cuda.core.utils import StridedMemoryView
+    >>> device = Device()
+    >>> device.set_current()
+    >>> buffer = device.allocate(2 * 128 * 128, stream=device.default_stream)
+    >>> view = StridedMemoryView.from_buffer(buffer, shape=(128, 128), dtype=np.float16)
+    >>> options = TensorMapDescriptorOptions(box_dim=(8, 64))
+    >>> if device.compute_capability >= (9, 0):
+    ...     tensor_map = view.as_tensor_map(options=options)
     """
 
     box_dim: "tuple[int, ...]"

@@ -32,6 +32,7 @@ use crate::cpython::gil_lock::GilLock;
 ///
 /// See `Tensor map management
 /// <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TENSOR__MEMORY.html>`_.
+#[doc = example!("cuda.core.TensorMapDescriptor")]
 #[pyclass(
     frozen,
     weakref,
@@ -407,6 +408,7 @@ impl PyTensorMap {
     /// ------
     /// ValueError
     ///     Host memory, memory of another device, a misaligned address, or less memory than the tensor has.
+    #[doc = example!("cuda.core.TensorMapDescriptor.replace_address")]
     fn replace_address(&self, py: Python<'_>, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         let view = match tensor.cast::<PyView>() {
             Ok(view) => view.clone(),

@@ -8,7 +8,14 @@ __all__ = ["CopyOptions", "MemcpyOverlapMode", "MemcpySrcAccessOrder"]
 
 
 class MemcpySrcAccessOrder(StrEnum):
-    """When a copy may read its source (``CUmemcpySrcAccessOrder``)."""
+    """When a copy may read its source (``CUmemcpySrcAccessOrder``).
+
+    Examples
+    --------
+    >>> from cuda.core.utils import CopyOptions, MemcpySrcAccessOrder
+    >>> CopyOptions(src_access_order=MemcpySrcAccessOrder.ANY).src_access_order
+    <MemcpySrcAccessOrder.ANY: 'any'>
+    """
 
     STREAM = "stream"
     """Stream-ordered."""
@@ -21,7 +28,14 @@ class MemcpySrcAccessOrder(StrEnum):
 
 
 class MemcpyOverlapMode(StrEnum):
-    """Whether a copy should overlap with compute (``CUmemcpyFlags``)."""
+    """Whether a copy should overlap with compute (``CUmemcpyFlags``).
+
+    Examples
+    --------
+    >>> from cuda.core.utils import CopyOptions, MemcpyOverlapMode
+    >>> CopyOptions(overlap_mode=MemcpyOverlapMode.PREFER_OVERLAP_WITH_COMPUTE).overlap_mode
+    <MemcpyOverlapMode.PREFER_OVERLAP_WITH_COMPUTE: 'prefer_overlap_with_compute'>
+    """
 
     DEFAULT = "default"
     """The driver decides."""
@@ -53,6 +67,20 @@ class CopyOptions:
         Locations of managed or system memory.
     overlap_mode : MemcpyOverlapMode or str
         Whether the copy should overlap with kernels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuda.core import Device
+    >>> from cuda.core.utils import CopyOptions
+    >>> device = Device()
+    >>> stream = device.create_stream()
+    >>> source, target = (device.allocate(4, stream=stream) for _ in range(2))
+    >>> source.fill(9, stream=stream)
+    >>> options = CopyOptions(src_access_order="stream", overlap_mode="prefer_overlap_with_compute")
+    >>> source.copy_to(target, stream=stream, options=options) is target
+    True
+    >>> stream.sync()
     """
 
     src_access_order: "MemcpySrcAccessOrder | str" = "stream"

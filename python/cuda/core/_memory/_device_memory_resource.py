@@ -16,6 +16,13 @@ class DeviceMemoryResourceOptions:
         Whether the memory can be shared with other processes.
     max_size : int
         Maximum size of the pool in bytes; 0 selects the driver's limit.
+
+    Examples
+    --------
+    >>> from cuda.core import Device, DeviceMemoryResource, DeviceMemoryResourceOptions
+    >>> options = DeviceMemoryResourceOptions(ipc_enabled=True, max_size=64 << 20)
+    >>> DeviceMemoryResource(Device(), options).is_ipc_enabled
+    True
     """
 
     ipc_enabled: "bool" = False

@@ -12,6 +12,23 @@ class GraphMemoryResource(cyGraphMemoryResource):
     ----------
     device_id : int or Device
         The device.
+
+    Examples
+    --------
+    >>> from cuda.core import Device, GraphMemoryResource
+    >>> device = Device()
+    >>> device.set_current()
+    >>> resource = GraphMemoryResource(device)
+    >>> builder = device.create_graph_builder().begin_building()
+    >>> scratch = resource.allocate(1024, stream=builder)
+    >>> scratch.fill(0, stream=builder)
+    >>> scratch.close(builder)
+    >>> graph = builder.end_building().complete()
+    >>> graph.launch(device.default_stream)
+    >>> device.sync()
+    >>> resource.attributes.used_mem_high >= 1024
+    True
+    >>> resource.trim()
     """
 
     __slots__ = ()

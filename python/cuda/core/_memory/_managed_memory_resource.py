@@ -17,6 +17,13 @@ class ManagedMemoryResourceOptions:
         node; default: the node nearest to the current device.
     preferred_location_type : ManagedMemoryLocationType or str, optional
         Meaning of `preferred_location`: ``"device"``, ``"host"`` (no number) or ``"host_numa"``.
+
+    Examples
+    --------
+    >>> from cuda.core import ManagedMemoryResource, ManagedMemoryResourceOptions
+    >>> options = ManagedMemoryResourceOptions(preferred_location_type="host")
+    >>> ManagedMemoryResource(options).preferred_location
+    (<ManagedMemoryLocationType.HOST: 'host'>, None)
     """
 
     preferred_location: "int | None" = None

@@ -18,6 +18,13 @@ class PinnedMemoryResourceOptions:
         Maximum size of the pool in bytes; 0 selects the driver's limit.
     numa_id : int, optional
         NUMA node of the memory. Default: the system chooses; with `ipc_enabled`, the node nearest to the current device.
+
+    Examples
+    --------
+    >>> from cuda.core import PinnedMemoryResource, PinnedMemoryResourceOptions
+    >>> resource = PinnedMemoryResource(PinnedMemoryResourceOptions(numa_id=0))
+    >>> resource.numa_id
+    0
     """
 
     ipc_enabled: "bool" = False

@@ -40,6 +40,15 @@ class VirtualMemoryResourceOptions:
         Access rights of the memory's own location.
     peer_access : VirtualMemoryAccessType, str or None
         Access rights of `peers`.
+
+    Examples
+    --------
+    >>> from cuda.core import Device, VirtualMemoryResource, VirtualMemoryResourceOptions
+    >>> device = Device()
+    >>> device.set_current()
+    >>> options = VirtualMemoryResourceOptions(granularity="minimum", handle_type=None, peers=[])
+    >>> buffer = VirtualMemoryResource(device, options).allocate(4096)
+    >>> buffer.close()
     """
 
     allocation_type: "VirtualMemoryAllocationType" = VirtualMemoryAllocationType.PINNED

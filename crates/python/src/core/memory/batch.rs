@@ -118,6 +118,7 @@ fn run(
 ///
 /// See `cuMemcpyBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html>`_. Drivers without this
 /// function and default streams copy one buffer at a time.
+#[doc = example!("cuda.core.utils.copy_batch")]
 #[pyfunction]
 #[pyo3(signature = (stream, srcs, dsts, *, options=None))]
 fn copy_batch<'py>(
@@ -243,6 +244,7 @@ fn places(given: &Bound<'_, PyAny>, function: &str, count: usize) -> PyResult<Ve
 ///
 /// See `cuMemPrefetchBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_. Drivers
 /// without this function and default streams prefetch one buffer at a time.
+#[doc = example!("cuda.core.utils.prefetch_batch")]
 #[pyfunction]
 fn prefetch_batch<'py>(
     stream: &Bound<'py, PyAny>,
@@ -272,6 +274,7 @@ fn prefetch_batch<'py>(
 ///     Buffers of managed memory.
 ///
 /// See `cuMemDiscardBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
+#[doc = example!("cuda.core.utils.discard_batch")]
 #[pyfunction]
 fn discard_batch<'py>(stream: &Bound<'py, PyAny>, buffers: &Bound<'py, PyAny>) -> PyResult<()> {
     const FUNCTION: &str = "discard_batch";
@@ -297,6 +300,7 @@ fn discard_batch<'py>(stream: &Bound<'py, PyAny>, buffers: &Bound<'py, PyAny>) -
 ///     The target: one location for all buffers, or one per buffer.
 ///
 /// See `cuMemDiscardAndPrefetchBatchAsync <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
+#[doc = example!("cuda.core.utils.discard_prefetch_batch")]
 #[pyfunction]
 fn discard_prefetch_batch<'py>(
     stream: &Bound<'py, PyAny>,

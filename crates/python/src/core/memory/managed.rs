@@ -29,6 +29,7 @@ use crate::core::stream;
 /// from :meth:`from_handle` for existing managed memory.
 ///
 /// See `Unified memory <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__UNIFIED.html>`_.
+#[doc = example!("cuda.core.ManagedBuffer")]
 #[pyclass(
     frozen,
     dict,
@@ -164,6 +165,7 @@ impl PyManagedBuffer {
     /// -------
     /// ManagedBuffer
     ///     An instance of the class on which the method is called.
+    #[doc = example!("cuda.core.ManagedBuffer.from_handle")]
     #[classmethod]
     #[pyo3(signature = (ptr, size, mr=None, owner=None, *, stream=None))]
     fn from_handle<'py>(
@@ -219,6 +221,7 @@ impl PyManagedBuffer {
 
     /// Locations with the accessed-by advice: a mutable set of :class:`Device` and :class:`Host`, which can also be
     /// assigned.
+    #[doc = example!("cuda.core.ManagedBuffer.accessed_by")]
     #[getter]
     fn accessed_by<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -285,6 +288,7 @@ impl PyManagedBuffer {
     ///     The target location.
     /// stream : Stream
     ///     The stream.
+    #[doc = example!("cuda.core.ManagedBuffer.prefetch")]
     #[pyo3(
         signature = (location, *, stream=KeywordOnly(None)),
         text_signature = "($self, location, *, stream)"
@@ -310,6 +314,7 @@ impl PyManagedBuffer {
     /// ----------
     /// stream : Stream
     ///     The stream.
+    #[doc = example!("cuda.core.ManagedBuffer.discard")]
     #[pyo3(
         signature = (*, stream=KeywordOnly(None)),
         text_signature = "($self, *, stream)"
@@ -330,6 +335,7 @@ impl PyManagedBuffer {
     ///     The target location.
     /// stream : Stream
     ///     The stream.
+    #[doc = example!("cuda.core.ManagedBuffer.discard_prefetch")]
     #[pyo3(
         signature = (location, *, stream=KeywordOnly(None)),
         text_signature = "($self, location, *, stream)"
@@ -385,6 +391,7 @@ fn accessed_by_location(given: &Bound<'_, PyAny>, what: &str) -> PyResult<Memory
 ///     preferred location.
 ///
 /// See `Stream-ordered memory allocator <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MALLOC__ASYNC.html>`_.
+#[doc = example!("cuda.core.ManagedMemoryResource")]
 #[pyclass(
     frozen,
     subclass,
@@ -538,6 +545,7 @@ impl PyManagedMemoryResource {
     /// Returns
     /// -------
     /// ManagedBuffer
+    #[doc = example!("cuda.core.ManagedMemoryResource.allocate")]
     #[pyo3(signature = (size, stream=None), text_signature = "($self, size, *, stream)")]
     fn allocate<'py>(
         slf: &Bound<'py, Self>,
@@ -583,6 +591,7 @@ impl PyManagedMemoryResource {
 
     /// Preferred location: None, or a :class:`~cuda.core.typing.ManagedMemoryLocationType` and the number of the device
     /// or NUMA node (None for the host as a whole).
+    #[doc = example!("cuda.core.ManagedMemoryResource.preferred_location")]
     #[getter]
     fn preferred_location<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let py = slf.py();

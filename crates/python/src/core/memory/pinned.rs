@@ -34,6 +34,7 @@ use crate::core::stream;
 ///     before CUDA 13 have none, and the resource creates a pool.
 ///
 /// See `Stream-ordered memory allocator <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MALLOC__ASYNC.html>`_.
+#[doc = example!("cuda.core.PinnedMemoryResource")]
 #[pyclass(
     frozen,
     subclass,
@@ -130,6 +131,7 @@ impl PyPinnedMemoryResource {
     }
 
     /// NUMA node of the memory; -1 if the system chooses.
+    #[doc = example!("cuda.core.PinnedMemoryResource.numa_id")]
     #[getter]
     fn numa_id(slf: &Bound<'_, Self>) -> PyResult<i32> {
         match slf.as_super().get().kind(slf.py())? {
@@ -157,6 +159,7 @@ impl PyPinnedMemoryResource {
     /// ------
     /// RuntimeError
     ///     The resource is not IPC-enabled.
+    #[doc = example!("cuda.core.PinnedMemoryResource.allocation_handle")]
     #[getter]
     fn allocation_handle(slf: &Bound<'_, Self>) -> PyResult<Py<PyAllocationHandle>> {
         slf.as_super().get().shared(slf.py())
@@ -180,6 +183,7 @@ impl PyPinnedMemoryResource {
     ///     The resource is not IPC-enabled.
     /// ValueError
     ///     The resource has another UUID.
+    #[doc = example!("cuda.core.PinnedMemoryResource.register")]
     fn register<'py>(
         slf: &Bound<'py, Self>,
         uuid: &Bound<'py, PyAny>,
@@ -215,6 +219,7 @@ impl PyPinnedMemoryResource {
     /// -------
     /// PinnedMemoryResource
     ///     The registered resource, if the handle's pool is registered in this process.
+    #[doc = example!("cuda.core.PinnedMemoryResource.from_allocation_handle")]
     #[classmethod]
     fn from_allocation_handle<'py>(
         class: &Bound<'py, PyType>,
@@ -237,6 +242,7 @@ impl PyPinnedMemoryResource {
 /// Page-locked host memory by synchronous allocation (``cuMemHostAlloc``). Accessible to the host and all devices.
 ///
 /// Deallocation waits for the streams that use the memory, unlike that of :class:`PinnedMemoryResource`.
+#[doc = example!("cuda.core.LegacyPinnedMemoryResource")]
 #[pyclass(
     frozen,
     dict,
@@ -271,6 +277,7 @@ impl PyLegacyPinnedMemoryResource {
     /// Returns
     /// -------
     /// Buffer
+    #[doc = example!("cuda.core.LegacyPinnedMemoryResource.allocate")]
     #[pyo3(signature = (size, *, stream=None))]
     fn allocate(
         slf: &Bound<'_, Self>,
@@ -304,6 +311,7 @@ impl PyLegacyPinnedMemoryResource {
     ///     Size in bytes.
     /// stream : Stream, optional
     ///     Stream to wait for. Default: the default stream.
+    #[doc = example!("cuda.core.LegacyPinnedMemoryResource.deallocate")]
     #[pyo3(signature = (ptr, size, *, stream=None))]
     fn deallocate(
         &self,

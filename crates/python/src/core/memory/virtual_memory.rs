@@ -37,6 +37,7 @@ use crate::core::stream;
 ///     Options of the memory.
 ///
 /// See `Virtual memory management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__VA.html>`_.
+#[doc = example!("cuda.core.VirtualMemoryResource")]
 #[pyclass(
     frozen,
     dict,
@@ -281,6 +282,7 @@ impl PyVirtualMemoryResource {
     /// Returns
     /// -------
     /// Buffer
+    #[doc = example!("cuda.core.VirtualMemoryResource.allocate")]
     #[pyo3(signature = (size, *, stream=None))]
     fn allocate(
         slf: &Bound<'_, Self>,
@@ -343,6 +345,7 @@ impl PyVirtualMemoryResource {
     /// Buffer
     ///     `buf` itself if the following addresses are free. Otherwise a new buffer with the same memory at other
     ///     addresses; `buf` is closed after its uses have completed.
+    #[doc = example!("cuda.core.VirtualMemoryResource.modify_allocation")]
     #[pyo3(signature = (buf, new_size, config=None))]
     fn modify_allocation<'py>(
         slf: &Bound<'py, Self>,

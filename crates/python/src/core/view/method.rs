@@ -21,7 +21,8 @@ impl Method<2> for FromAnyInterface {
     const CLASS_METHOD: bool = true;
     const FUNCTION: &'static str = "StridedMemoryView.from_any_interface";
     const NAME: &'static CStr = c"from_any_interface";
-    const TEXT: &'static CStr = c"from_any_interface($cls, obj, stream_ptr=None)
+    const TEXT: &'static CStr = with_example!(
+        "from_any_interface($cls, obj, stream_ptr=None)
 --
 
 Creates a view of an array by the first protocol that it supports: DLPack, ``__cuda_array_interface__``,
@@ -37,7 +38,9 @@ stream_ptr : int
 Raises
 ------
 BufferError
-    The object supports none of them; and as the other methods.";
+    The object supports none of them; and as the other methods.",
+        "cuda.core.utils.StridedMemoryView.from_any_interface"
+    );
     const NAMES: [&'static str; 2] = ["obj", "stream_ptr"];
     const REQUIRED: usize = 1;
 

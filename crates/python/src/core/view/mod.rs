@@ -122,6 +122,7 @@ impl PyView {
     /// ------
     /// BufferError
     ///     `stream_ptr` is missing; an unsupported device type; an invalid export.
+    #[doc = example!("cuda.core.utils.StridedMemoryView.from_dlpack")]
     #[classmethod]
     #[pyo3(signature = (obj, stream_ptr=None))]
     fn from_dlpack<'py>(
@@ -148,6 +149,7 @@ impl PyView {
     ///     `stream_ptr` is missing; an unsupported version; a mask.
     /// CUDAError
     ///     The memory is not device-accessible.
+    #[doc = example!("cuda.core.utils.StridedMemoryView.from_cuda_array_interface")]
     #[classmethod]
     #[pyo3(signature = (obj, stream_ptr=None))]
     fn from_cuda_array_interface<'py>(
@@ -165,6 +167,7 @@ impl PyView {
     /// ----------
     /// obj : object
     ///     The array.
+    #[doc = example!("cuda.core.utils.StridedMemoryView.from_array_interface")]
     #[classmethod]
     fn from_array_interface<'py>(
         cls: &Bound<'py, PyType>,
@@ -194,6 +197,7 @@ impl PyView {
     /// ------
     /// ValueError
     ///     The buffer is too small, or the arguments are inconsistent.
+    #[doc = example!("cuda.core.utils.StridedMemoryView.from_buffer")]
     #[classmethod]
     #[pyo3(signature = (buffer, shape, strides=None, *, itemsize=None, dtype=None, is_readonly=false))]
     fn from_buffer<'py>(
@@ -228,6 +232,7 @@ impl PyView {
     /// -------
     /// StridedMemoryView
     ///     This view if nothing changes.
+    #[doc = example!("cuda.core.utils.StridedMemoryView.view")]
     #[pyo3(signature = (layout=None, dtype=None))]
     fn view<'py>(
         slf: &Bound<'py, Self>,
@@ -266,6 +271,7 @@ impl PyView {
     /// ------
     /// ValueError
     ///     Different shapes or types, a read-only destination, or a destination with overlapping elements.
+    #[doc = example!("cuda.core.utils.StridedMemoryView.copy_from")]
     #[pyo3(signature = (other, stream, allocator=None, blocking=None))]
     fn copy_from<'py>(
         slf: &Bound<'py, Self>,
@@ -289,6 +295,7 @@ impl PyView {
     ///     The stream. Default: the default stream.
     /// allocator, blocking : optional
     ///     As in :meth:`copy_from`.
+    #[doc = example!("cuda.core.utils.StridedMemoryView.copy_to")]
     #[pyo3(signature = (other, stream=None, allocator=None, blocking=None))]
     fn copy_to<'py>(
         slf: &Bound<'py, Self>,
@@ -331,6 +338,7 @@ impl PyView {
     /// ------
     /// ValueError
     ///     A rule of the driver's manual is broken; the message names the argument.
+    #[doc = example!("cuda.core.utils.StridedMemoryView.as_tensor_map")]
     #[pyo3(signature = (box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None, l2_promotion=None, oob_fill=None))]
     #[allow(clippy::too_many_arguments)]
     fn as_tensor_map<'py>(

@@ -187,6 +187,7 @@ pub fn byte_span(layout: &StridedLayout) -> (i64, i64) {
 ///     Deprecated: an array with DLPack or ``__cuda_array_interface__``.
 /// stream_ptr : int, optional
 ///     As in :meth:`from_any_interface`.
+#[doc = example!("cuda.core.utils.StridedMemoryView")]
 #[pyclass(
     frozen,
     weakref,

@@ -90,6 +90,7 @@ impl PyBuffer {
     /// Returns
     /// -------
     /// Buffer
+    #[doc = example!("cuda.core.Buffer.from_handle")]
     #[staticmethod]
     #[pyo3(signature = (ptr, size, mr=None, owner=None, *, stream=None))]
     fn from_handle(
@@ -146,6 +147,7 @@ impl PyBuffer {
     ///     The descriptor belongs to another pool, or to a pool of this process (``CUDA_ERROR_INVALID_VALUE``).
     /// ValueError
     ///     The descriptor is corrupt.
+    #[doc = example!("cuda.core.Buffer.from_ipc_descriptor")]
     #[classmethod]
     #[pyo3(
         signature = (mr, ipc_descriptor, *, stream=KeywordOnly(None)),
@@ -180,6 +182,7 @@ impl PyBuffer {
     /// ------
     /// RuntimeError
     ///     The memory resource is not IPC-enabled.
+    #[doc = example!("cuda.core.Buffer.ipc_descriptor")]
     #[getter]
     fn ipc_descriptor(&self, py: Python<'_>) -> PyResult<Py<PyBufferDescriptor>> {
         let _pinned = self.pin(py)?;
@@ -260,6 +263,7 @@ impl PyBuffer {
     }
 
     /// Whether the memory is managed (unified) memory.
+    #[doc = example!("cuda.core.Buffer.is_managed")]
     #[getter]
     pub(super) fn is_managed(&self, py: Python<'_>) -> PyResult<bool> {
         let name = intern!(py, "is_managed");
@@ -272,12 +276,14 @@ impl PyBuffer {
     }
 
     /// Whether the memory was imported from another process.
+    #[doc = example!("cuda.core.Buffer.is_mapped")]
     #[getter]
     fn is_mapped(&self, py: Python<'_>) -> bool {
         self.is_imported(py)
     }
 
     /// The memory resource; None if there is none or the buffer was closed.
+    #[doc = example!("cuda.core.Buffer.memory_resource")]
     #[getter]
     fn memory_resource(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.resource(py)
@@ -299,6 +305,7 @@ impl PyBuffer {
     /// ----------
     /// stream : Stream
     ///     The stream; it first waits for the current work of the previous deallocation stream.
+    #[doc = example!("cuda.core.Buffer.set_deallocation_stream")]
     fn set_deallocation_stream(&self, py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         let accepted = stream::lend(stream, "Buffer.set_deallocation_stream", "stream", false)?;
         let mut state = self.lock(py);
@@ -343,6 +350,7 @@ impl PyBuffer {
     /// The contents are available after the stream has completed the copy: synchronize, for example with
     /// ``stream.sync()``, before reading a host array. A host array is kept alive and locked against resizing until
     /// then.
+    #[doc = example!("cuda.core.Buffer.copy_to")]
     #[pyo3(
         signature = (dst=None, *, stream=KeywordOnly(None), options=None),
         text_signature = "($self, dst=None, *, stream, options=None)"
@@ -401,6 +409,7 @@ impl PyBuffer {
     /// -----
     /// A host array must not be modified before the stream has completed the copy, unless the options specify
     /// ``src_access_order="during_api_call"``. It is kept alive and locked against resizing until then.
+    #[doc = example!("cuda.core.Buffer.copy_from")]
     #[pyo3(
         signature = (src, *, stream=KeywordOnly(None), options=None),
         text_signature = "($self, src, *, stream, options=None)"
@@ -435,6 +444,7 @@ impl PyBuffer {
     ///     ``np.float32(1)``, is repeated; the buffer's size must be a multiple of its size.
     /// stream : Stream
     ///     The stream.
+    #[doc = example!("cuda.core.Buffer.fill")]
     #[pyo3(
         signature = (value, *, stream=KeywordOnly(None)),
         text_signature = "($self, value, *, stream)"

@@ -35,6 +35,7 @@ use crate::cpython::gil_lock::{GilLock, GilLockGuard};
 /// and fills on other streams. The buffer owns its stream and its memory resource, which may be closed first.
 ///
 /// Buffers are equal if their addresses and sizes are equal. A ``with`` statement closes the buffer.
+#[doc = example!("cuda.core.Buffer")]
 #[pyclass(
     frozen,
     weakref,

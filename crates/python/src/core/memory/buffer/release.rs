@@ -217,7 +217,8 @@ impl Method<1> for Close {
     type Receiver = Self::Class;
     const FUNCTION: &'static str = "Buffer.close";
     const NAME: &'static CStr = c"close";
-    const TEXT: &'static CStr = c"close($self, /, stream=None)
+    const TEXT: &'static CStr = with_example!(
+        "close($self, /, stream=None)
 --
 
 Frees the memory, stream-ordered after the stream's current work. Further calls do nothing.
@@ -228,7 +229,9 @@ as a launch or a copy, is ordered before the deallocation.
 Parameters
 ----------
 stream : Stream, optional
-    Default: the stream of the allocation, or the one given to :meth:`set_deallocation_stream`.";
+    Default: the stream of the allocation, or the one given to :meth:`set_deallocation_stream`.",
+        "cuda.core.Buffer.close"
+    );
     const NAMES: [&'static str; 1] = ["stream"];
 
     fn known() -> &'static PyOnceLock<[Py<PyString>; 1]> {

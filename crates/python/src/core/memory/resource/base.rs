@@ -16,6 +16,7 @@ use crate::core::stream;
 /// Derive from it to implement a resource: ``allocate`` returns ``Buffer.from_handle(ptr, size, mr=self)``,
 /// ``deallocate`` receives the address once, when that buffer is closed or garbage-collected, and the properties
 /// describe the memory. ``Device.memory_resource`` accepts such a resource.
+#[doc = example!("cuda.core.MemoryResource")]
 #[pyclass(
     frozen,
     weakref,
@@ -51,6 +52,7 @@ impl PyMemoryResource {
     /// Returns
     /// -------
     /// Buffer
+    #[doc = example!("cuda.core.MemoryResource.allocate")]
     #[pyo3(
         signature = (size, *, stream=KeywordOnly(None)),
         text_signature = "($self, size, *, stream)"
@@ -75,6 +77,7 @@ impl PyMemoryResource {
     ///     Size in bytes.
     /// stream : Stream
     ///     Stream of the stream-ordered deallocation.
+    #[doc = example!("cuda.core.MemoryResource.deallocate")]
     #[pyo3(
         signature = (ptr, size, *, stream=KeywordOnly(None)),
         text_signature = "($self, ptr, size, *, stream)"

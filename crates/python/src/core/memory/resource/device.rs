@@ -28,6 +28,7 @@ static OPTIONS: OptionClass = OptionClass::new(
 ///     process, and raises its release threshold from 0 to the maximum, so that repeated allocations are cheap.
 ///
 /// See `Stream-ordered memory allocator <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MALLOC__ASYNC.html>`_.
+#[doc = example!("cuda.core.DeviceMemoryResource")]
 #[pyclass(
     frozen,
     subclass,
@@ -113,6 +114,7 @@ impl PyDeviceMemoryResource {
     }
 
     /// Peer devices with access to the memory: a mutable set of :class:`Device`, which can also be assigned.
+    #[doc = example!("cuda.core.DeviceMemoryResource.peer_accessible_by")]
     #[getter]
     fn peer_accessible_by<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.as_super().get().pool(slf.py())?;
@@ -139,6 +141,7 @@ impl PyDeviceMemoryResource {
     /// ------
     /// RuntimeError
     ///     The resource is not IPC-enabled.
+    #[doc = example!("cuda.core.DeviceMemoryResource.allocation_handle")]
     #[getter]
     fn allocation_handle(slf: &Bound<'_, Self>) -> PyResult<Py<PyAllocationHandle>> {
         slf.as_super().get().shared(slf.py())
@@ -162,6 +165,7 @@ impl PyDeviceMemoryResource {
     ///     The resource is not IPC-enabled.
     /// ValueError
     ///     The resource has another UUID.
+    #[doc = example!("cuda.core.DeviceMemoryResource.register")]
     fn register<'py>(
         slf: &Bound<'py, Self>,
         uuid: &Bound<'py, PyAny>,
@@ -199,6 +203,7 @@ impl PyDeviceMemoryResource {
     /// -------
     /// DeviceMemoryResource
     ///     The registered resource, if the handle's pool is registered in this process.
+    #[doc = example!("cuda.core.DeviceMemoryResource.from_allocation_handle")]
     #[classmethod]
     fn from_allocation_handle<'py>(
         class: &Bound<'py, PyType>,
