@@ -62,6 +62,15 @@ class LinkerOptions:
         Deprecated and without effect: no linker supports it.
 
     See the `nvJitLink options <https://docs.nvidia.com/cuda/nvjitlink/#supported-link-options>`_.
+
+    Examples
+    --------
+    >>> from cuda.core import Device, Linker, LinkerOptions, Program
+    >>> Device().set_current()
+    >>> code = Program('extern "C" __global__ void nothing() {}', "c++").compile("ptx")
+    >>> linker = Linker(code, options=LinkerOptions(name="program", max_register_count=32))
+    >>> linker.link("cubin").name
+    'program'
     """
 
     name: "str | None" = "<default linker>"
@@ -99,6 +108,12 @@ class LinkerOptions:
         -------
         list of bytes
             ``[b"-arch=sm_90", ...]``
+
+        Examples
+        --------
+        >>> from cuda.core import LinkerOptions
+        >>> LinkerOptions(arch="sm_90", lineinfo=True).as_bytes("nvjitlink")
+        [b'-arch=sm_90', b'-lineinfo']
         """
         if not isinstance(backend, str):
             raise TypeError(f"as_bytes() argument 'backend' is of type {type(backend).__name__}; expected str")

@@ -133,6 +133,14 @@ class ProgramOptions:
         for PTX programs.
 
     See https://docs.nvidia.com/cuda/nvrtc/#supported-compile-options
+
+    Examples
+    --------
+    >>> from cuda.core import Device, Program, ProgramOptions
+    >>> Device().set_current()
+    >>> options = ProgramOptions(std="c++17", define_macro=("N", "4"), use_fast_math=True)
+    >>> source = 'extern "C" __global__ void fill(int *x) { x[threadIdx.x] = N; }'
+    >>> code = Program(source, "c++", options).compile("cubin")
     """
 
     name: "str | None" = "default_program"
@@ -214,6 +222,12 @@ class ProgramOptions:
             `backend` has another value.
         CUDAError
             libNVVM does not support an option that is set.
+
+        Examples
+        --------
+        >>> from cuda.core import ProgramOptions
+        >>> ProgramOptions(arch="sm_90", std="c++17", lineinfo=True).as_bytes("nvrtc")
+        [b'-arch=sm_90', b'--generate-line-info', b'--std=c++17']
         """
         return _as_bytes(self, backend, target_type)
 

@@ -67,6 +67,7 @@ impl Dims {
 ///     The device does not support clusters.
 ///
 /// See `cuLaunchKernelEx <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html>`_.
+#[doc = example!("cuda.core.LaunchConfig")]
 #[pyclass(
     frozen,
     subclass,
@@ -198,6 +199,7 @@ impl PyLaunchConfig {
     }
 
     /// Cluster dimensions in blocks, or None. Accepts None, an int or a tuple of up to three ints.
+    #[doc = example!("cuda.core.LaunchConfig.cluster")]
     #[getter]
     fn cluster(&self) -> Option<(u32, u32, u32)> {
         let cluster = self.cluster.get();
@@ -228,6 +230,7 @@ impl PyLaunchConfig {
     }
 
     /// Whether the launch is cooperative.
+    #[doc = example!("cuda.core.LaunchConfig.is_cooperative")]
     #[getter]
     fn is_cooperative(&self) -> bool {
         self.cooperative.load(Ordering::Relaxed)
@@ -241,6 +244,7 @@ impl PyLaunchConfig {
     }
 
     /// Whether the kernel may start before the preceding kernel in the stream has completed.
+    #[doc = example!("cuda.core.LaunchConfig.programmatic_stream_serialization")]
     #[getter]
     fn programmatic_stream_serialization(&self) -> bool {
         self.programmatic_serialization.load(Ordering::Relaxed)

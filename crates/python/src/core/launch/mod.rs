@@ -297,7 +297,8 @@ impl ParamHolder {
     }
 }
 
-const DOC: &std::ffi::CStr = c"launch(stream, config, kernel, *kernel_args)
+const DOC: &std::ffi::CStr = with_example!(
+    "launch(stream, config, kernel, *kernel_args)
 --
 
 Queues a kernel in a stream.
@@ -337,7 +338,9 @@ RuntimeError
 CUDAError
     Driver errors. Errors of the kernel itself are reported by a later call, such as ``stream.sync()``.
 
-See `cuLaunchKernelEx <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html>`_.";
+See `cuLaunchKernelEx <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html>`_.",
+    "cuda.core.launch"
+);
 
 /// Adds the classes and the function.
 ///

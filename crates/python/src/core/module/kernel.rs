@@ -25,6 +25,7 @@ use crate::types;
 /// A kernel keeps its code loaded and is independent of contexts: it runs on the device of the stream of the launch.
 /// Kernels are equal if their handles are equal. A kernel of an :class:`ObjectCode` can be pickled, together with its
 /// code.
+#[doc = example!("cuda.core.Kernel")]
 #[pyclass(
     frozen,
     weakref,
@@ -114,6 +115,7 @@ impl PyKernel {
     /// Returns
     /// -------
     /// Kernel
+    #[doc = example!("cuda.core.Kernel.from_handle")]
     #[staticmethod]
     #[pyo3(signature = (handle, r#mod=None))]
     fn from_handle(
@@ -151,6 +153,7 @@ impl PyKernel {
 
     /// CUkernel: Driver handle. Reading it leaves unloading of the code to the program (:attr:`ObjectCode.handle`): the
     /// handle stays valid after this object is freed.
+    #[doc = example!("cuda.core.Kernel.handle")]
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         if let Some(library) = self.kernel.library() {
@@ -166,6 +169,7 @@ impl PyKernel {
     }
 
     /// list of ParamInfo: Offset and size in bytes of each parameter, in order.
+    #[doc = example!("cuda.core.Kernel.arguments_info")]
     #[getter]
     fn arguments_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let params = self.params(py)?;
@@ -180,6 +184,7 @@ impl PyKernel {
     }
 
     /// KernelAttributes: Driver attributes on the current device, or indexed by device.
+    #[doc = example!("cuda.core.Kernel.attributes")]
     #[getter]
     fn attributes(&self, py: Python<'_>) -> PyResult<Py<PyKernelAttributes>> {
         let created = self.attributes.get_or_try_init(py, || {
@@ -189,6 +194,7 @@ impl PyKernel {
     }
 
     /// KernelOccupancy: Occupancy queries.
+    #[doc = example!("cuda.core.Kernel.occupancy")]
     #[getter]
     fn occupancy(&self, py: Python<'_>) -> PyResult<Py<PyKernelOccupancy>> {
         let created = self.occupancy.get_or_try_init(py, || {

@@ -35,6 +35,7 @@ use crate::generated::ids::class::driver as class;
 /// ``driver``) overrides the choice.
 ///
 /// See `nvJitLink <https://docs.nvidia.com/cuda/nvjitlink/>`_.
+#[doc = example!("cuda.core.Linker")]
 #[pyclass(
     frozen,
     weakref,
@@ -222,6 +223,7 @@ impl PyLinker {
     ///     The target is invalid.
     /// cuda.bindings.nvjitlink.nvJitLinkError
     ///     Linking failed; the message contains the linker's log. If the driver links, a ``CUDAError``.
+    #[doc = example!("cuda.core.Linker.link")]
     fn link(&self, py: Python<'_>, target_type: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let kind = target_type
             .cast::<PyString>()
@@ -255,6 +257,7 @@ impl PyLinker {
     /// Returns
     /// -------
     /// str
+    #[doc = example!("cuda.core.Linker.get_info_log")]
     fn get_info_log(&self, py: Python<'_>) -> String {
         match &*self.lock(py) {
             LinkerState::Open(linker) => linker.info_log(),
@@ -267,6 +270,7 @@ impl PyLinker {
     /// Returns
     /// -------
     /// str
+    #[doc = example!("cuda.core.Linker.get_error_log")]
     fn get_error_log(&self, py: Python<'_>) -> String {
         match &*self.lock(py) {
             LinkerState::Open(linker) => linker.error_log(),
@@ -321,6 +325,7 @@ impl PyLinker {
     /// -------
     /// CompilerBackendType
     ///     ``"nvJitLink"`` or ``"driver"``.
+    #[doc = example!("cuda.core.Linker.which_backend")]
     #[classmethod]
     fn which_backend(class: &Bound<'_, pyo3::types::PyType>) -> PyResult<Py<PyAny>> {
         let py = class.py();

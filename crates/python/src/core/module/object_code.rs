@@ -27,6 +27,7 @@ use crate::generated::ids::class::driver as class;
 /// Object codes are equal only if they are identical: each loads its own copy, with its own variables.
 ///
 /// See `Library management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__LIBRARY.html>`_.
+#[doc = example!("cuda.core.ObjectCode")]
 #[pyclass(
     frozen,
     weakref,
@@ -202,6 +203,7 @@ impl PyObjectCode {
     /// Returns
     /// -------
     /// ObjectCode
+    #[doc = example!("cuda.core.ObjectCode.from_cubin")]
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_cubin(
@@ -213,6 +215,7 @@ impl PyObjectCode {
     }
 
     /// Wraps PTX. Parameters as for :meth:`from_cubin`.
+    #[doc = example!("cuda.core.ObjectCode.from_ptx")]
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_ptx(
@@ -224,6 +227,7 @@ impl PyObjectCode {
     }
 
     /// Wraps LTO IR, the input of a :class:`Linker`. Parameters as for :meth:`from_cubin`.
+    #[doc = example!("cuda.core.ObjectCode.from_ltoir")]
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_ltoir(
@@ -235,6 +239,7 @@ impl PyObjectCode {
     }
 
     /// Wraps a fat binary: code for several architectures. Parameters as for :meth:`from_cubin`.
+    #[doc = example!("cuda.core.ObjectCode.from_fatbin")]
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_fatbin(
@@ -246,6 +251,7 @@ impl PyObjectCode {
     }
 
     /// Wraps a host object file with device code, the input of a :class:`Linker`. Parameters as for :meth:`from_cubin`.
+    #[doc = example!("cuda.core.ObjectCode.from_object")]
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_object(
@@ -258,6 +264,7 @@ impl PyObjectCode {
 
     /// Wraps an archive of host object files with device code, the input of a :class:`Linker`. Parameters as for
     /// :meth:`from_cubin`.
+    #[doc = example!("cuda.core.ObjectCode.from_library")]
     #[staticmethod]
     #[pyo3(signature = (module, *, name="", symbol_mapping=None))]
     fn from_library(
@@ -293,6 +300,7 @@ impl PyObjectCode {
     }
 
     /// dict: Copy of the symbol mapping: kernel aliases and their symbol names.
+    #[doc = example!("cuda.core.ObjectCode.symbol_mapping")]
     #[getter]
     fn symbol_mapping<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.symbols.bind(py).copy()
@@ -300,6 +308,7 @@ impl PyObjectCode {
 
     /// CUlibrary: Handle of the loaded code; loads it on first use. Reading it leaves unloading to the program: the handle
     /// stays valid after this object is freed, until ``cuLibraryUnload``.
+    #[doc = example!("cuda.core.ObjectCode.handle")]
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let library = py.detach(|| self.get().library().cloned()).or_raise(py)?;
@@ -324,6 +333,7 @@ impl PyObjectCode {
     ///     The driver cannot load the code, or there is no kernel of that name; the message lists the existing names.
     /// RuntimeError
     ///     The code must be linked first.
+    #[doc = example!("cuda.core.ObjectCode.get_kernel")]
     fn get_kernel(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<PyKernel> {
         let py = slf.py();
         let Some(name) = text_of(name) else {
@@ -352,6 +362,7 @@ impl PyObjectCode {
     /// Returns
     /// -------
     /// CUmodule
+    #[doc = example!("cuda.core.ObjectCode.get_module")]
     fn get_module(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let device = device::current(py)?;
         let module = py

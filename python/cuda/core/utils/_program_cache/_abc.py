@@ -16,6 +16,31 @@ class ProgramCacheResource(ABC):
 
     The operator ``in`` is not supported, since another process may remove an entry between the test and the read. Use
     :meth:`get`.
+
+    Examples
+    --------
+    A cache over another mapping:
+
+    >>> from cuda.core import Device, Program
+    >>> from cuda.core.utils import ProgramCacheResource
+    >>> class DictCache(ProgramCacheResource):
+    ...     def __init__(self):
+    ...         self.stored = {}
+    ...     def __getitem__(self, key):
+    ...         return self.stored[key]
+    ...     def __setitem__(self, key, value):
+    ...         self.stored[key] = getattr(value, "code", value)
+    ...     def __delitem__(self, key):
+    ...         del self.stored[key]
+    ...     def __len__(self):
+    ...         return len(self.stored)
+    ...     def clear(self):
+    ...         self.stored.clear()
+    >>> Device().set_current()
+    >>> cache = DictCache()
+    >>> code = Program('extern "C" __global__ void nothing() {}', "c++").compile("cubin", cache=cache)
+    >>> len(cache)
+    1
     """
 
     @abstractmethod
@@ -80,6 +105,14 @@ class ProgramCacheResource(ABC):
         Returns
         -------
         bytes or None
+
+        Examples
+        --------
+        >>> from cuda.core.utils import InMemoryProgramCache
+        >>> cache = InMemoryProgramCache()
+        >>> cache["key"] = b"code"
+        >>> cache.get("key"), cache.get("other")
+        (b'code', None)
         """
         try:
             return self[key]
@@ -93,6 +126,14 @@ class ProgramCacheResource(ABC):
         ----------
         items : mapping, or iterable of pairs
             Keys and values.
+
+        Examples
+        --------
+        >>> from cuda.core.utils import InMemoryProgramCache
+        >>> cache = InMemoryProgramCache()
+        >>> cache.update({"first": b"code", "second": b"more code"})
+        >>> len(cache)
+        2
         """
         if hasattr(items, "items"):
             items = items.items()
@@ -100,7 +141,19 @@ class ProgramCacheResource(ABC):
             self[key] = value
 
     def close(self):
-        """Release the resources of the cache. The base implementation does nothing."""
+        """Release the resources of the cache. The base implementation does nothing.
+
+        Examples
+        --------
+        >>> from cuda.core.utils import InMemoryProgramCache
+        >>> cache = InMemoryProgramCache()
+        >>> cache.close()
+
+        A ``with`` statement closes the cache at its end:
+
+        >>> with InMemoryProgramCache() as cache:
+        ...     cache["key"] = b"code"
+        """
 
     def __enter__(self):
         return self

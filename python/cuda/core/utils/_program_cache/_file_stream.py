@@ -22,6 +22,25 @@ class FileStreamProgramCache(ProgramCacheResource):
     max_size_bytes : int, optional
         Maximum total size of the code in bytes, above 0. Every write enforces the limit and evicts the least recently
         used entries first. Default: no limit.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cuda.core import Device, Program
+    >>> from cuda.core.utils import FileStreamProgramCache
+    >>> Device().set_current()
+    >>> source = 'extern "C" __global__ void nothing() {}'
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> code = Program(source, "c++").compile("cubin", cache=FileStreamProgramCache(folder.name))
+
+    Another object, or another process, finds the code:
+
+    >>> cache = FileStreamProgramCache(folder.name, max_size_bytes=1 << 30)
+    >>> code = Program(source, "c++").compile("cubin", cache=cache)
+    >>> cache.hits, cache.misses
+    (1, 0)
+    >>> cache.clear()
+    >>> folder.cleanup()
     """
 
     __getitem__ = _stored.getitem

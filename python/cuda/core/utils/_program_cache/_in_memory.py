@@ -16,6 +16,21 @@ class InMemoryProgramCache(ProgramCacheResource):
     max_size_bytes : int, optional
         Maximum total size of the code in bytes, above 0. A full cache evicts the least recently used entries; code larger
         than the limit is not stored. Default: no limit.
+
+    Examples
+    --------
+    >>> from cuda.core import Device, Program
+    >>> from cuda.core.utils import InMemoryProgramCache
+    >>> Device().set_current()
+    >>> source = 'extern "C" __global__ void nothing() {}'
+    >>> cache = InMemoryProgramCache(max_size_bytes=16 << 20)
+    >>> for _ in range(3):
+    ...     code = Program(source, "c++").compile("cubin", cache=cache)
+    >>> cache.hits, cache.misses, len(cache)
+    (2, 1, 1)
+    >>> cache.clear()
+    >>> len(cache)
+    0
     """
 
     __getitem__ = _stored.getitem

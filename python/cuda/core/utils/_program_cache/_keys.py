@@ -37,5 +37,21 @@ def make_program_cache_key(*, code, code_type, options, target_type, name_expres
     ValueError
         No key can be computed: an option names files and `extra_digest` is missing; an ``#include`` is given by a macro;
         or compiling has side effects (`create_pch`, `time`, `fdevice_time_trace`).
+
+    Examples
+    --------
+    >>> from cuda.core import ProgramOptions
+    >>> from cuda.core.utils import make_program_cache_key
+    >>> arguments = dict(
+    ...     code='extern "C" __global__ void nothing() {}',
+    ...     code_type="c++",
+    ...     options=ProgramOptions(arch="sm_90"),
+    ...     target_type="cubin",
+    ... )
+    >>> key = make_program_cache_key(**arguments)
+    >>> len(key)
+    32
+    >>> key == make_program_cache_key(**arguments | {"target_type": "ptx"})
+    False
     """
     return _program_cache_key(code, code_type, options, target_type, name_expressions, extra_digest)

@@ -92,6 +92,7 @@ fn member<'py>(py: Python<'py>, class: &str, name: &str) -> PyResult<Bound<'py, 
 ///     `code` or an option has an invalid type or value.
 ///
 /// See https://docs.nvidia.com/cuda/cuda-python/latest/.
+#[doc = example!("cuda.core.Program")]
 #[pyclass(
     frozen,
     subclass,
@@ -251,6 +252,7 @@ impl PyProgram {
     ///     `target_type` is not a target of this source language.
     /// RuntimeError
     ///     The program was closed.
+    #[doc = example!("cuda.core.Program.compile")]
     #[pyo3(signature = (target_type, name_expressions=None, logs=None, *, cache=None),
            text_signature = "(self, target_type, name_expressions=(), logs=None, *, cache=None)")]
     fn compile<'py>(
@@ -372,6 +374,7 @@ impl PyProgram {
 
     /// Handle of the compiler: a `cuda.bindings.nvrtc.nvrtcProgram`, or the address of the libNVVM program or linker as
     /// an int. 0 if closed.
+    #[doc = example!("cuda.core.Program.handle")]
     #[getter]
     fn handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let value = self.live().map_or(0, |live| live.handle() as u64);
@@ -407,6 +410,7 @@ impl PyProgram {
     ///
     /// ``"created"``, ``"not_attempted"`` or ``"failed"``; None if the options request none (``pch`` and
     /// ``create_pch``), if the last compilation failed or there was none, or if NVRTC is older than CUDA 12.8.
+    #[doc = example!("cuda.core.Program.pch_status")]
     #[getter]
     fn pch_status<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let name = match self.live().and_then(|live| live.pch_status()) {
