@@ -20,6 +20,21 @@ class GraphCompleteOptions:
         Whether device code can launch the graph.
     use_node_priority : bool
         Whether nodes run with their own priorities instead of that of the stream.
+
+    Examples
+    --------
+    >>> from cuda.core import Device
+    >>> from cuda.core.graph import GraphDefinition
+    >>> device = Device()
+    >>> device.set_current()
+    >>> definition = GraphDefinition()
+    >>> from cuda.core.graph import GraphCompleteOptions
+    >>> node = definition.allocate(1024)
+    >>> options = GraphCompleteOptions(auto_free_on_launch=True)
+    >>> graph = definition.instantiate(options)
+    >>> for _ in range(2):
+    ...     graph.launch(device.default_stream)
+    >>> device.sync()
     """
 
     auto_free_on_launch: "bool" = False
@@ -50,6 +65,22 @@ class GraphDebugPrintOptions:
         Parameters of such nodes.
     extra_topo_info : bool
         Numbers of edges.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from cuda.core import Device
+    >>> from cuda.core.graph import GraphDefinition
+    >>> device = Device()
+    >>> device.set_current()
+    >>> definition = GraphDefinition()
+    >>> from cuda.core.graph import GraphDebugPrintOptions
+    >>> node = definition.empty()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "graph.dot")
+    ...     definition.debug_dot_print(str(path), GraphDebugPrintOptions(verbose=True))
+    ...     "digraph" in path.read_text()
+    True
     """
 
     verbose: "bool" = False

@@ -27,6 +27,7 @@ use crate::cpython::gil_lock::GilLock;
 /// kernels, buffers and callbacks that were recorded with the builder.
 ///
 /// See `Stream management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__STREAM.html>`_.
+#[doc = example!("cuda.core.graph.GraphBuilder")]
 #[pyclass(
     frozen,
     weakref,
@@ -381,6 +382,7 @@ impl PyGraphBuilder {
     /// ------
     /// RuntimeError
     ///     There is none before ``begin_building()``, until ``end_building()``, and after ``close()``.
+    #[doc = example!("cuda.core.graph.GraphBuilder.graph_definition")]
     #[getter]
     fn graph_definition(&self, py: Python<'_>) -> PyResult<Py<PyGraphDefinition>> {
         let definition = match &*self.state.lock(py) {
@@ -507,6 +509,7 @@ impl PyGraphBuilder {
     /// Returns
     /// -------
     /// Graph
+    #[doc = example!("cuda.core.graph.GraphBuilder.complete")]
     #[pyo3(signature = (options=None))]
     fn complete(
         &self,
@@ -525,6 +528,7 @@ impl PyGraphBuilder {
     ///     The file.
     /// options : GraphDebugPrintOptions, optional
     ///     What to write about each node.
+    #[doc = example!("cuda.core.graph.GraphBuilder.debug_dot_print")]
     #[pyo3(signature = (path, options=None))]
     fn debug_dot_print(
         &self,
@@ -543,6 +547,7 @@ impl PyGraphBuilder {
     /// ----------
     /// options : GraphDebugPrintOptions, optional
     ///     What to print about each node.
+    #[doc = example!("cuda.core.graph.GraphBuilder.debug_print")]
     #[pyo3(signature = (options=None))]
     fn debug_print(&self, py: Python<'_>, options: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let definition = self.finished(py, "GraphBuilder.debug_print()")?;
@@ -560,6 +565,7 @@ impl PyGraphBuilder {
     /// -------
     /// tuple of GraphBuilder
     ///     This builder, and new ones, which have to be joined.
+    #[doc = example!("cuda.core.graph.GraphBuilder.split")]
     fn split<'py>(
         slf: &Bound<'py, Self>,
         count: &Bound<'py, PyAny>,
@@ -598,6 +604,7 @@ impl PyGraphBuilder {
     /// -------
     /// GraphBuilder
     ///     The builder that began the capture if it is among them, else the first one.
+    #[doc = example!("cuda.core.graph.GraphBuilder.join")]
     #[staticmethod]
     #[pyo3(signature = (*graph_builders))]
     fn join<'py>(graph_builders: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Self>> {
@@ -646,6 +653,7 @@ impl PyGraphBuilder {
     /// ----------
     /// child : GraphBuilder
     ///     A builder that has finished building.
+    #[doc = example!("cuda.core.graph.GraphBuilder.embed")]
     fn embed(&self, py: Python<'_>, child: &Bound<'_, PyAny>) -> PyResult<()> {
         let (builder, _) = self.building(py, "GraphBuilder.embed()")?;
         let Ok(child) = child.cast::<Self>() else {
@@ -672,6 +680,7 @@ impl PyGraphBuilder {
     ///     through a callable that owns the graph is not collected.
     /// user_data : int or bytes-like, optional
     ///     Argument of a ctypes function: an address, or bytes, which are copied.
+    #[doc = example!("cuda.core.graph.GraphBuilder.callback")]
     #[pyo3(signature = (r#fn, *, user_data=None))]
     fn callback(
         &self,
@@ -707,6 +716,7 @@ impl PyGraphBuilder {
     /// -------
     /// GraphBuilder
     ///     The builder of the body.
+    #[doc = example!("cuda.core.graph.GraphBuilder.if_then")]
     fn if_then(&self, condition: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyGraphBuilder>>> {
         let made = self.conditional("GraphBuilder.if_then()", Form::IfThen, condition)?;
         Ok(made.into_iter().next())
@@ -718,6 +728,7 @@ impl PyGraphBuilder {
     /// -------
     /// tuple of GraphBuilder
     ///     The builders of both bodies.
+    #[doc = example!("cuda.core.graph.GraphBuilder.if_else")]
     fn if_else<'py>(&self, condition: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
         let made = self.conditional("GraphBuilder.if_else()", Form::IfElse, condition)?;
         PyTuple::new(condition.py(), made)
@@ -736,6 +747,7 @@ impl PyGraphBuilder {
     /// -------
     /// tuple of GraphBuilder
     ///     The builders of the bodies.
+    #[doc = example!("cuda.core.graph.GraphBuilder.switch")]
     fn switch<'py>(
         &self,
         condition: &Bound<'py, PyAny>,
@@ -752,6 +764,7 @@ impl PyGraphBuilder {
     /// -------
     /// GraphBuilder
     ///     The builder of the body.
+    #[doc = example!("cuda.core.graph.GraphBuilder.while_loop")]
     fn while_loop(&self, condition: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyGraphBuilder>>> {
         let made = self.conditional("GraphBuilder.while_loop()", Form::While, condition)?;
         Ok(made.into_iter().next())

@@ -37,6 +37,7 @@ pub fn condition_default(
 ///
 /// Conditions come from :meth:`GraphBuilder.create_condition` and :meth:`GraphDefinition.create_condition`. As a kernel
 /// argument, a condition is its handle.
+#[doc = example!("cuda.core.graph.GraphCondition")]
 #[pyclass(
     frozen,
     weakref,

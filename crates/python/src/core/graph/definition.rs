@@ -168,6 +168,7 @@ impl Definition {
 /// Definitions are equal if their handles are.
 ///
 /// See `Graph management <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html>`_.
+#[doc = example!("cuda.core.graph.GraphDefinition")]
 #[pyclass(
     frozen,
     weakref,
@@ -270,6 +271,7 @@ impl PyGraphDefinition {
     }
 
     /// Driver handle, a ``cuda.bindings.driver.CUgraph``; 0 if the graph no longer exists.
+    #[doc = example!("cuda.core.graph.GraphDefinition.handle")]
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let core = &*self.definition.core;
@@ -357,6 +359,7 @@ impl PyGraphDefinition {
     /// ------
     /// CUDAError
     ///     The driver refuses the graph; the message has its reason.
+    #[doc = example!("cuda.core.graph.GraphDefinition.instantiate")]
     #[pyo3(signature = (options=None))]
     fn instantiate(
         &self,
@@ -374,6 +377,7 @@ impl PyGraphDefinition {
     ///     The file.
     /// options : GraphDebugPrintOptions, optional
     ///     What to write about each node.
+    #[doc = example!("cuda.core.graph.GraphDefinition.debug_dot_print")]
     #[pyo3(signature = (path, options=None))]
     fn debug_dot_print(
         &self,
@@ -414,11 +418,13 @@ impl PyGraphDefinition {
     }
 
     /// Adds a node without work and without dependencies.
+    #[doc = example!("cuda.core.graph.GraphDefinition.empty")]
     fn empty(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         add::empty(py, &self.anchor()?)
     }
 
     /// Adds a kernel launch without dependencies: see :meth:`GraphNode.launch`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.launch")]
     #[pyo3(signature = (config, kernel, *args))]
     fn launch(
         &self,
@@ -430,6 +436,7 @@ impl PyGraphDefinition {
     }
 
     /// Adds a copy without dependencies: see :meth:`GraphNode.memcpy`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.memcpy")]
     #[pyo3(signature = (dst, src, size, *, dst_owner=None, src_owner=None))]
     fn memcpy(
         &self,
@@ -443,6 +450,7 @@ impl PyGraphDefinition {
     }
 
     /// Adds a fill without dependencies: see :meth:`GraphNode.memset`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.memset")]
     #[pyo3(signature = (dst, value, width, height=None, pitch=None, *, dst_owner=None),
            text_signature = "($self, dst, value, width, height=1, pitch=0, *, dst_owner=None)")]
     fn memset(
@@ -464,6 +472,7 @@ impl PyGraphDefinition {
     }
 
     /// Adds a memory allocation without dependencies: see :meth:`GraphNode.allocate`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.allocate")]
     #[pyo3(signature = (size, *, device=None, memory_type=None, peer_access=None),
            text_signature = "($self, size, *, device=None, memory_type='device', peer_access=None)")]
     fn allocate(
@@ -477,11 +486,13 @@ impl PyGraphDefinition {
     }
 
     /// Adds a deallocation without dependencies: see :meth:`GraphNode.deallocate`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.deallocate")]
     fn deallocate(&self, dptr: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::deallocate(&self.anchor()?, dptr)
     }
 
     /// Adds a host callback without dependencies: see :meth:`GraphNode.callback`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.callback")]
     #[pyo3(signature = (r#fn, *, user_data=None))]
     fn callback(
         &self,
@@ -492,42 +503,50 @@ impl PyGraphDefinition {
     }
 
     /// Adds a record of an event without dependencies: see :meth:`GraphNode.record`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.record")]
     fn record(&self, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::event(&self.anchor()?, event, true)
     }
 
     /// Adds a wait for an event without dependencies: see :meth:`GraphNode.wait`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.wait")]
     fn wait(&self, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::event(&self.anchor()?, event, false)
     }
 
     /// Adds a clone of another definition without dependencies: see :meth:`GraphNode.embed`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.embed")]
     fn embed(&self, child: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::embed(&self.anchor()?, child)
     }
 
     /// Adds a node without work that depends on all given nodes.
+    #[doc = example!("cuda.core.graph.GraphDefinition.join")]
     #[pyo3(signature = (*nodes))]
     fn join(&self, nodes: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         add::join(&self.anchor()?, nodes)
     }
 
     /// Adds an if node without dependencies: see :meth:`GraphNode.if_then`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.if_then")]
     fn if_then(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::conditional(&self.anchor()?, add::Form::IfThen, condition)
     }
 
     /// Adds an if-else node without dependencies: see :meth:`GraphNode.if_else`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.if_else")]
     fn if_else(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::conditional(&self.anchor()?, add::Form::IfElse, condition)
     }
 
     /// Adds a while node without dependencies: see :meth:`GraphNode.while_loop`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.while_loop")]
     fn while_loop(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::conditional(&self.anchor()?, add::Form::While, condition)
     }
 
     /// Adds a switch node without dependencies: see :meth:`GraphNode.switch`.
+    #[doc = example!("cuda.core.graph.GraphDefinition.switch")]
     fn switch(
         &self,
         condition: &Bound<'_, PyAny>,

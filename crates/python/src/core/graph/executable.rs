@@ -32,6 +32,7 @@ use crate::generated::ids::class::driver as class;
 /// Graphs come from :meth:`GraphBuilder.complete` and :meth:`GraphDefinition.instantiate`. A graph owns what its nodes
 /// use until it is closed or garbage-collected and its launches are done. ``graph[node]`` is a view by which a node of
 /// the definition is updated for later launches.
+#[doc = example!("cuda.core.graph.Graph")]
 #[pyclass(
     frozen,
     weakref,
@@ -112,6 +113,7 @@ impl PyGraph {
     ///
     /// A program that takes it may launch the graph with calls of the driver. What the graph retains is released after a later
     /// :meth:`Device.sync <cuda.core.Device.sync>` then, because the streams of such launches are unknown.
+    #[doc = example!("cuda.core.graph.Graph.handle")]
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let address = self.cell.read(py, |graph| graph.handle().addr());
@@ -131,6 +133,7 @@ impl PyGraph {
     /// stream : Stream or GraphBuilder
     ///     The stream. NVIDIA's driver does not record launches of graphs: for a graph builder, use
     ///     :meth:`GraphBuilder.embed`.
+    #[doc = example!("cuda.core.graph.Graph.launch")]
     fn launch(&self, py: Python<'_>, stream: &Bound<'_, PyAny>) -> PyResult<()> {
         let stream = stream::lend(stream, "Graph.launch", "stream", false)?;
         let stream = &*stream;
@@ -155,6 +158,7 @@ impl PyGraph {
     /// ------
     /// CUDAError
     ///     The driver refuses the update; the message has its reason and the type of the node.
+    #[doc = example!("cuda.core.graph.Graph.update")]
     fn update(&self, py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<()> {
         let definition: Arc<Definition> = if let Ok(builder) = source.cast::<PyGraphBuilder>() {
             builder
@@ -242,6 +246,7 @@ impl PyGraph {
 }
 
 /// A node of an instantiated graph: ``graph[node]``.
+#[doc = example!("cuda.core.graph.ExecutableGraphNode")]
 #[pyclass(
     frozen,
     subclass,
@@ -355,30 +360,37 @@ macro_rules! view_class {
 
 view_class! {
     /// A kernel launch of an instantiated graph.
+    #[doc = example!("cuda.core.graph.ExecutableKernelNode")]
     PyExecutableKernelNode = "ExecutableKernelNode"
 }
 view_class! {
     /// A copy of an instantiated graph.
+    #[doc = example!("cuda.core.graph.ExecutableMemcpyNode")]
     PyExecutableMemcpyNode = "ExecutableMemcpyNode"
 }
 view_class! {
     /// A fill of an instantiated graph.
+    #[doc = example!("cuda.core.graph.ExecutableMemsetNode")]
     PyExecutableMemsetNode = "ExecutableMemsetNode"
 }
 view_class! {
     /// A host callback of an instantiated graph.
+    #[doc = example!("cuda.core.graph.ExecutableHostCallbackNode")]
     PyExecutableHostCallbackNode = "ExecutableHostCallbackNode"
 }
 view_class! {
     /// A child graph of an instantiated graph.
+    #[doc = example!("cuda.core.graph.ExecutableChildGraphNode")]
     PyExecutableChildGraphNode = "ExecutableChildGraphNode"
 }
 view_class! {
     /// A record of an event in an instantiated graph.
+    #[doc = example!("cuda.core.graph.ExecutableEventRecordNode")]
     PyExecutableEventRecordNode = "ExecutableEventRecordNode"
 }
 view_class! {
     /// A wait for an event in an instantiated graph.
+    #[doc = example!("cuda.core.graph.ExecutableEventWaitNode")]
     PyExecutableEventWaitNode = "ExecutableEventWaitNode"
 }
 

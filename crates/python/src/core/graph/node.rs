@@ -25,6 +25,7 @@ use crate::types;
 ///
 /// Its methods add nodes that depend on it. Nodes are equal if their handles are. A node's object exists once while it is
 /// referenced: the same object comes back from :meth:`GraphDefinition.nodes`, ``pred`` and ``succ``.
+#[doc = example!("cuda.core.graph.GraphNode")]
 #[pyclass(
     frozen,
     weakref,
@@ -375,6 +376,7 @@ impl PyGraphNode {
     }
 
     /// The nodes that this node waits for, as a set that changes the graph when it is changed.
+    #[doc = example!("cuda.core.graph.GraphNode.pred")]
     #[getter]
     fn pred(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Self::proxy(slf, true)
@@ -390,6 +392,7 @@ impl PyGraphNode {
     }
 
     /// The nodes that wait for this node, as a set that changes the graph when it is changed.
+    #[doc = example!("cuda.core.graph.GraphNode.succ")]
     #[getter]
     fn succ(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Self::proxy(slf, false)
@@ -433,6 +436,7 @@ impl PyGraphNode {
     /// ------
     /// CUDAError
     ///     Allocation and deallocation nodes cannot be destroyed.
+    #[doc = example!("cuda.core.graph.GraphNode.destroy")]
     fn destroy(&self, py: Python<'_>) -> PyResult<()> {
         let (definition, node) = match self.real() {
             // Also by another thread, at this moment.
@@ -477,6 +481,7 @@ impl PyGraphNode {
     /// Returns
     /// -------
     /// KernelNode
+    #[doc = example!("cuda.core.graph.GraphNode.launch")]
     #[pyo3(signature = (config, kernel, *args))]
     fn launch(
         &self,
@@ -501,6 +506,7 @@ impl PyGraphNode {
     /// Returns
     /// -------
     /// MemcpyNode
+    #[doc = example!("cuda.core.graph.GraphNode.memcpy")]
     #[pyo3(signature = (dst, src, size, *, dst_owner=None, src_owner=None))]
     fn memcpy(
         &self,
@@ -533,6 +539,7 @@ impl PyGraphNode {
     /// Returns
     /// -------
     /// MemsetNode
+    #[doc = example!("cuda.core.graph.GraphNode.memset")]
     #[pyo3(signature = (dst, value, width, height=None, pitch=None, *, dst_owner=None),
            text_signature = "($self, dst, value, width, height=1, pitch=0, *, dst_owner=None)")]
     fn memset(
@@ -569,6 +576,7 @@ impl PyGraphNode {
     /// Returns
     /// -------
     /// AllocNode
+    #[doc = example!("cuda.core.graph.GraphNode.allocate")]
     #[pyo3(signature = (size, *, device=None, memory_type=None, peer_access=None),
            text_signature = "($self, size, *, device=None, memory_type='device', peer_access=None)")]
     fn allocate(
@@ -591,6 +599,7 @@ impl PyGraphNode {
     /// Returns
     /// -------
     /// FreeNode
+    #[doc = example!("cuda.core.graph.GraphNode.deallocate")]
     fn deallocate(&self, dptr: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::deallocate(&self.anchor()?, dptr)
     }
@@ -607,6 +616,7 @@ impl PyGraphNode {
     /// Returns
     /// -------
     /// HostCallbackNode
+    #[doc = example!("cuda.core.graph.GraphNode.callback")]
     #[pyo3(signature = (r#fn, *, user_data=None))]
     fn callback(
         &self,
@@ -617,11 +627,13 @@ impl PyGraphNode {
     }
 
     /// Adds a record of an event that depends on this node. The node retains the event.
+    #[doc = example!("cuda.core.graph.GraphNode.record")]
     fn record(&self, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::event(&self.anchor()?, event, true)
     }
 
     /// Adds a wait for an event that depends on this node. The node retains the event.
+    #[doc = example!("cuda.core.graph.GraphNode.wait")]
     fn wait(&self, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::event(&self.anchor()?, event, false)
     }
@@ -636,32 +648,38 @@ impl PyGraphNode {
     /// Returns
     /// -------
     /// ChildGraphNode
+    #[doc = example!("cuda.core.graph.GraphNode.embed")]
     fn embed(&self, child: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::embed(&self.anchor()?, child)
     }
 
     /// Adds a node without work that depends on this node and all given ones.
+    #[doc = example!("cuda.core.graph.GraphNode.join")]
     #[pyo3(signature = (*nodes))]
     fn join(&self, nodes: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         add::join(&self.anchor()?, nodes)
     }
 
     /// Adds a node that runs its body if the condition is not 0.
+    #[doc = example!("cuda.core.graph.GraphNode.if_then")]
     fn if_then(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::conditional(&self.anchor()?, add::Form::IfThen, condition)
     }
 
     /// Adds a node that runs its first body if the condition is not 0, else the second one.
+    #[doc = example!("cuda.core.graph.GraphNode.if_else")]
     fn if_else(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::conditional(&self.anchor()?, add::Form::IfElse, condition)
     }
 
     /// Adds a node that repeats its body as long as the condition is not 0.
+    #[doc = example!("cuda.core.graph.GraphNode.while_loop")]
     fn while_loop(&self, condition: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         add::conditional(&self.anchor()?, add::Form::While, condition)
     }
 
     /// Adds a node that runs the body whose index is the condition's value, if there is one.
+    #[doc = example!("cuda.core.graph.GraphNode.switch")]
     fn switch(
         &self,
         condition: &Bound<'_, PyAny>,

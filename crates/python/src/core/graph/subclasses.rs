@@ -50,62 +50,77 @@ macro_rules! node_class {
 
 node_class! {
     /// A node without work.
+    #[doc = example!("cuda.core.graph.EmptyNode")]
     PyEmptyNode = "EmptyNode"
 }
 node_class! {
     /// A kernel launch.
+    #[doc = example!("cuda.core.graph.KernelNode")]
     PyKernelNode = "KernelNode"
 }
 node_class! {
     /// A memory allocation of the graph.
+    #[doc = example!("cuda.core.graph.AllocNode")]
     PyAllocNode = "AllocNode"
 }
 node_class! {
     /// A deallocation of memory of the graph.
+    #[doc = example!("cuda.core.graph.FreeNode")]
     PyFreeNode = "FreeNode"
 }
 node_class! {
     /// A fill.
+    #[doc = example!("cuda.core.graph.MemsetNode")]
     PyMemsetNode = "MemsetNode"
 }
 node_class! {
     /// A copy.
+    #[doc = example!("cuda.core.graph.MemcpyNode")]
     PyMemcpyNode = "MemcpyNode"
 }
 node_class! {
     /// A clone of another definition.
+    #[doc = example!("cuda.core.graph.ChildGraphNode")]
     PyChildGraphNode = "ChildGraphNode"
 }
 node_class! {
     /// A record of an event.
+    #[doc = example!("cuda.core.graph.EventRecordNode")]
     PyEventRecordNode = "EventRecordNode"
 }
 node_class! {
     /// A wait for an event.
+    #[doc = example!("cuda.core.graph.EventWaitNode")]
     PyEventWaitNode = "EventWaitNode"
 }
 node_class! {
     /// A call of a host function.
+    #[doc = example!("cuda.core.graph.HostCallbackNode")]
     PyHostCallbackNode = "HostCallbackNode"
 }
 node_class! {
     /// A node that runs one of its bodies, or none, depending on a condition.
+    #[doc = example!("cuda.core.graph.ConditionalNode")]
     PyConditionalNode = "ConditionalNode"
 }
 node_class! {
     /// A conditional node that runs its body if the condition is not 0.
+    #[doc = example!("cuda.core.graph.IfNode")]
     PyIfNode = "IfNode" of PyConditionalNode
 }
 node_class! {
     /// A conditional node with a body for each outcome.
+    #[doc = example!("cuda.core.graph.IfElseNode")]
     PyIfElseNode = "IfElseNode" of PyConditionalNode
 }
 node_class! {
     /// A conditional node that repeats its body as long as the condition is not 0.
+    #[doc = example!("cuda.core.graph.WhileNode")]
     PyWhileNode = "WhileNode" of PyConditionalNode
 }
 node_class! {
     /// A conditional node that runs the body with the index that the condition has.
+    #[doc = example!("cuda.core.graph.SwitchNode")]
     PySwitchNode = "SwitchNode" of PyConditionalNode
 }
 
@@ -395,6 +410,7 @@ impl PyChildGraphNode {
     }
 
     /// Replaces the embedded graph by a clone of an independent definition.
+    #[doc = example!("cuda.core.graph.ChildGraphNode.update")]
     fn update(slf: &Bound<'_, Self>, child: &Bound<'_, PyAny>) -> PyResult<()> {
         let child = definition::accept(child, "ChildGraphNode.update", "child")?;
         let child = &*child.core;
