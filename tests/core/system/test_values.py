@@ -473,3 +473,30 @@ print(len(names), set(names), _nvml._generation)
 """
     )
     assert out.split("\n")[0] == "1600 {'Fake GPU'} 2"
+
+
+def test_examples_of_the_docstrings_run(run):
+    """Devices that lack a reading end an example early; this library has them all."""
+    program = """
+import doctest, inspect
+NEED_CUDA = {"Device.to_cuda_device", "get_user_mode_driver_version"}
+found = {}
+for module in (system, T):
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isclass(value) and not issubclass(value, BaseException):
+            found |= {f"{name}.{member}": of.__doc__ for member, of in vars(value).items() if not member.startswith("_")}
+        found[name] = value.__doc__
+examples = {name: text for name, text in found.items() if text and ">>>" in text and name not in NEED_CUDA}
+warnings.simplefilter("ignore")
+failed = []
+for name, text in examples.items():
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE, verbose=False)
+    if runner.run(test, out=lambda text: None).failed:
+        failed.append(name)
+print(json.dumps([len(examples), failed]))
+"""
+    count, failed = json.loads(run(program))
+    assert count > 50
+    assert failed == []

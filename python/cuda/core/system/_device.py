@@ -117,6 +117,38 @@ class Device:
         Unless exactly one of the parameters is given.
     NvmlError
         If there is no such device, or NVML cannot be initialised.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> device = system.Device(index=0)
+    >>> print(f"device {device.index}: {device.name}, {device.uuid}, PCI {device.pci_bus_id}")
+    device 0: ..., GPU-..., PCI ...
+    >>> device.index < system.Device.get_device_count()
+    True
+    >>> memory = device.memory_info
+    >>> memory.used + memory.free <= memory.total
+    True
+    >>> 0 <= device.utilization.gpu <= 100
+    True
+    >>> device.cuda_compute_capability >= (5, 0)
+    True
+
+    Readings that a device does not have raise ``NotSupportedError``:
+
+    >>> def read(name):
+    ...     try:
+    ...         return getattr(device, name)
+    ...     except system.NotSupportedError:
+    ...         return None
+    >>> names = (
+    ...     "arch", "brand", "serial", "minor_number", "module_id", "numa_node_id", "addressing_mode", "num_fans",
+    ...     "cooler", "inforom", "bar1_memory_info", "attributes", "repair_status", "performance_state",
+    ...     "supported_pstates", "is_auto_boosted_clocks_enabled", "current_clock_event_reasons",
+    ...     "supported_clock_event_reasons", "is_c2c_enabled", "is_persistence_mode_enabled", "is_display_active",
+    ...     "is_display_connected",
+    ... )
+    >>> state = {name: read(name) for name in names}
     """
 
     __slots__ = ("__weakref__", "_nvml_handle")
@@ -167,7 +199,14 @@ class Device:
 
     @classmethod
     def get_all_devices(cls):
-        """Iterator over all devices, by index."""
+        """Iterator over all devices, by index.
+
+        Examples
+        --------
+        >>> from cuda.core import system
+        >>> [device.index for device in system.Device.get_all_devices()] == list(range(system.get_num_devices()))
+        True
+        """
         for index in range(cls.get_device_count()):
             yield cls(index=index)
 
@@ -179,6 +218,13 @@ class Device:
         ----------
         cpu_index : int
             Number of the CPU.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     near = list(system.Device.get_all_devices_with_cpu_affinity(0))
         """
         for handle in call("system_get_topology_gpu_set", cpu_index):
             yield cls._of(int(handle))
@@ -191,6 +237,13 @@ class Device:
         RuntimeError
             If CUDA does not see the device: ``CUDA_VISIBLE_DEVICES`` hides it, or it is partitioned (MIG) and only its
             partitions can be used.
+
+        Examples
+        --------
+        >>> from cuda.core import Device
+        >>> found = Device(0).to_system_device()
+        >>> found.to_cuda_device() == Device(0), found.uuid_without_prefix == Device(0).uuid
+        (True, True)
         """
         from cuda.core import Device as CudaDevice
 
@@ -269,6 +322,13 @@ class Device:
         ------
         NotSupportedError
             For devices that are not on a PCI bus, for example MIG devices.
+
+        Examples
+        --------
+        >>> from cuda.core import system
+        >>> info = system.Device(index=0).pci_info
+        >>> info.bus_id == system.Device(index=0).pci_bus_id
+        True
         """
         return PciInfo(call("device_get_pci_info_ext", self._nvml_handle), self._nvml_handle)
 
@@ -306,7 +366,14 @@ class Device:
 
     @property
     def compute_running_processes(self):
-        """`ProcessInfo` of each process with a compute context on the device."""
+        """`ProcessInfo` of each process with a compute context on the device.
+
+        Examples
+        --------
+        >>> from cuda.core import system
+        >>> for process in system.Device(index=0).compute_running_processes:
+        ...     used = process.pid, process.used_gpu_memory
+        """
         return [ProcessInfo(self, info) for info in call("device_get_compute_running_processes_v3", self._nvml_handle)]
 
     @property
@@ -316,7 +383,15 @@ class Device:
 
     @property
     def temperature(self):
-        """`Temperature` of the device."""
+        """`Temperature` of the device.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     celsius = system.Device(index=0).temperature.get_sensor()
+        """
         return Temperature(self._nvml_handle)
 
     @property
@@ -341,6 +416,14 @@ class Device:
         ------
         ValueError
             If the device has no such fan.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> device = system.Device(index=0)
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     speeds = [device.get_fan(number).speed for number in range(device.num_fans)]
         """
         count = self.num_fans
         if not 0 <= fan < count:
@@ -353,6 +436,13 @@ class Device:
         Parameters
         ----------
         clock_type : ClockType or str
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     megahertz = system.Device(index=0).get_clock("sm").get_current_mhz()
         """
         return ClockInfo(self._nvml_handle, clock_type)
 
@@ -386,7 +476,15 @@ class Device:
 
     @property
     def dynamic_pstates_info(self):
-        """Utilisation by domain: `GpuDynamicPstatesInfo`."""
+        """Utilisation by domain: `GpuDynamicPstatesInfo`.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     busy = [domain.percentage for domain in system.Device(index=0).dynamic_pstates_info if domain.is_present]
+        """
         return GpuDynamicPstatesInfo(call("device_get_dynamic_pstates_info", self._nvml_handle))
 
     @property
@@ -421,7 +519,15 @@ class Device:
 
     @property
     def mig(self):
-        """Partitions of the GPU: `MigInfo`."""
+        """Partitions of the GPU: `MigInfo`.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     is_partition, is_partitioned = system.Device(index=0).mig.is_mig_device, system.Device(index=0).mig.mode
+        """
         return MigInfo(self)
 
     def get_field_values(self, field_ids):
@@ -436,6 +542,16 @@ class Device:
         -------
         FieldValues
             The error of a field is raised when its value is read.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> from cuda.core.system.typing import FieldId
+        >>> device = system.Device(index=0)
+        >>> values = device.get_field_values([FieldId.DEV_POWER_INSTANT, FieldId.DEV_MEMORY_TEMP])
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     milliwatts, celsius = values.get_all_values()
         """
         return _field_values.read(self._nvml_handle, field_ids)
 
@@ -446,6 +562,14 @@ class Device:
         ----------
         field_ids : list
             As for `get_field_values`.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> from cuda.core.system.typing import FieldId
+        >>> with contextlib.suppress(system.NvmlError):
+        ...     system.Device(index=0).clear_field_values([FieldId.DEV_PCIE_COUNT_RX_BYTES])
         """
         requests = _field_values.checked_ids(field_ids)
         if requests:
@@ -467,6 +591,15 @@ class Device:
         Returns
         -------
         DeviceEvents
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> device = system.Device(index=0)
+        >>> with contextlib.suppress(system.NotSupportedError, system.TimeoutError):
+        ...     events = device.register_events(device.get_supported_event_types())
+        ...     event = events.wait(timeout_ms=10)
         """
         return DeviceEvents(self._nvml_handle, events)
 
@@ -478,6 +611,14 @@ class Device:
         Parameters
         ----------
         scope : AffinityScope or str
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     cpus = system.Device(index=0).get_cpu_affinity("socket")
+        ...     nodes = system.Device(index=0).get_memory_affinity()
         """
         number = _AFFINITY_SCOPES.number(scope)
         words = ((os.cpu_count() or 1) + 63) // 64
@@ -496,7 +637,17 @@ class Device:
         return bits(call("device_get_memory_affinity", self._nvml_handle, words, number))
 
     def set_cpu_affinity(self):
-        """Bind the calling thread to the CPUs that are close to the device. Linux only."""
+        """Bind the calling thread to the CPUs that are close to the device. Linux only.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> device = system.Device(index=0)
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     device.set_cpu_affinity()
+        ...     device.clear_cpu_affinity()
+        """
         call("device_set_cpu_affinity", self._nvml_handle)
 
     def clear_cpu_affinity(self):
@@ -514,6 +665,13 @@ class Device:
         Parameters
         ----------
         level : GpuTopologyLevel or str
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     near = list(system.Device(index=0).get_topology_nearest_gpus("node"))
         """
         number = _LEVELS.number(level)
         return (type(self)._of(int(h)) for h in call("device_get_topology_nearest_gpus", self._nvml_handle, number))
@@ -535,6 +693,15 @@ class Device:
         ------
         ValueError
             If the device has no such link.
+
+        Examples
+        --------
+        >>> import contextlib
+        >>> from cuda.core import system
+        >>> device = system.Device(index=0)
+        >>> with contextlib.suppress(system.NotSupportedError):
+        ...     links = [device.get_nvlink(number) for number in range(device.get_nvlink_count())]
+        ...     same = list(device.get_nvlinks())
         """
         count = self.get_nvlink_count()
         if not 0 <= link < count:
@@ -561,6 +728,13 @@ def get_topology_common_ancestor(device1, device2):
     Returns
     -------
     GpuTopologyLevel
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> devices = list(system.Device.get_all_devices())
+    >>> if len(devices) > 1:
+    ...     level = system.get_topology_common_ancestor(*devices[:2])
     """
     handles = checked(device1, "device1")._nvml_handle, checked(device2, "device2")._nvml_handle
     return _LEVELS.word(call("device_get_topology_common_ancestor", *handles))
@@ -578,6 +752,13 @@ def get_p2p_status(device1, device2, index):
     Returns
     -------
     GpuP2PStatus
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> devices = list(system.Device.get_all_devices())
+    >>> if len(devices) > 1:
+    ...     status = system.get_p2p_status(*devices[:2], "read")
     """
     handles = checked(device1, "device1")._nvml_handle, checked(device2, "device2")._nvml_handle
     status = call("device_get_p2p_status", *handles, _CAPABILITIES.number(index))

@@ -205,4 +205,11 @@ class NvlinkInfo(_NvlinkInfo, metaclass=_NvlinkInfoMeta):
     device : Device
     link : int
         Number of the link, counted from 0.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     versions = [link.version for link in system.Device(index=0).get_nvlinks() if link.state]
     """

@@ -17,7 +17,14 @@ def _numbers(version):
 
 
 def get_user_mode_driver_version():
-    """CUDA version of the driver library, ``(major, minor)``: the newest CUDA whose programs it runs."""
+    """CUDA version of the driver library, ``(major, minor)``: the newest CUDA whose programs it runs.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> system.get_user_mode_driver_version() >= (12, 0)
+    True
+    """
     from cuda.bindings import driver
 
     from .._utils.cuda_utils import handle_return
@@ -27,22 +34,50 @@ def get_user_mode_driver_version():
 
 
 def get_kernel_mode_driver_version():
-    """Version of the driver, for example ``(580, 65, 6)``."""
+    """Version of the driver, for example ``(580, 65, 6)``.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> print("driver", ".".join(map(str, system.get_kernel_mode_driver_version())))
+    driver ...
+    """
     return _numbers(call("system_get_driver_version"))
 
 
 def get_nvml_version():
-    """Version of NVML: numbers whose first is the CUDA version's major."""
+    """Version of NVML: numbers whose first is the CUDA version's major.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> system.get_nvml_version() >= (12,)
+    True
+    """
     return _numbers(call("system_get_nvml_version"))
 
 
 def get_driver_branch():
-    """Branch of the driver, for example ``"r580_00"``."""
+    """Branch of the driver, for example ``"r580_00"``.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> print("driver branch", system.get_driver_branch())
+    driver branch ...
+    """
     return call("system_get_driver_branch")
 
 
 def get_num_devices():
-    """Number of devices that NVML reports, whatever ``CUDA_VISIBLE_DEVICES`` is."""
+    """Number of devices that NVML reports, whatever ``CUDA_VISIBLE_DEVICES`` is.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> system.get_num_devices() >= 1
+    True
+    """
     return call("device_get_count_v2")
 
 
@@ -58,5 +93,13 @@ def get_process_name(pid):
     ------
     NotFoundError
         If there is no such process.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> import os
+    >>> from cuda.core import system
+    >>> with contextlib.suppress(system.NotFoundError):
+    ...     name = system.get_process_name(os.getpid())
     """
     return call("system_get_process_name", pid)

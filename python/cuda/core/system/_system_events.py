@@ -130,5 +130,13 @@ def register_events(events):
     Returns
     -------
     RegisteredSystemEvents
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> with contextlib.suppress(system.NvmlError):
+    ...     events = system.register_events(["bind", "unbind"])
+    ...     found = [(event.event_type, event.gpu_id) for event in events.wait(timeout_ms=10)]
     """
     return RegisteredSystemEvents(events)

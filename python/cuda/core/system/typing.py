@@ -32,28 +32,64 @@ __all__ = [
 
 
 class AddressingMode(_StrEnum):
-    """How a GPU addresses pageable memory of the host."""
+    """How a GPU addresses pageable memory of the host.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import AddressingMode
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     by_hardware = system.Device(index=0).addressing_mode == AddressingMode.ATS
+    """
 
     HMM = "hmm"  # Software (heterogeneous memory management of the kernel)
     ATS = "ats"  # Hardware (address translation services)
 
 
 class AffinityScope(_StrEnum):
-    """Part of a machine that an affinity refers to."""
+    """Part of a machine that an affinity refers to.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import AffinityScope
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     cpus = system.Device(index=0).get_cpu_affinity(AffinityScope.SOCKET)
+    """
 
     NODE = "node"  # NUMA node
     SOCKET = "socket"  # CPU socket
 
 
 class ClockId(_StrEnum):
-    """Which value of a clock is queried."""
+    """Which value of a clock is queried.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import ClockId
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     megahertz = system.Device(index=0).get_clock("sm").get_current_mhz(ClockId.CURRENT)
+    """
 
     CURRENT = "current"  # Current frequency
     CUSTOMER_BOOST_MAX = "customer_boost_max"  # Highest boost frequency that the manufacturer defined
 
 
 class ClockType(_StrEnum):
-    """Clock domains."""
+    """Clock domains.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import ClockType
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     megahertz = {kind: system.Device(index=0).get_clock(kind).get_max_mhz() for kind in ClockType}
+    """
 
     GRAPHICS = "graphics"
     SM = "sm"
@@ -62,7 +98,16 @@ class ClockType(_StrEnum):
 
 
 class ClocksEventReasons(_StrEnum):
-    """Reasons why clocks are lower than the maximum."""
+    """Reasons why clocks are lower than the maximum.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import ClocksEventReasons
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     idle = ClocksEventReasons.GPU_IDLE in system.Device(index=0).current_clock_event_reasons
+    """
 
     NONE = "none"  # Clocks run as high as possible
     GPU_IDLE = "gpu_idle"
@@ -79,14 +124,32 @@ class ClocksEventReasons(_StrEnum):
 
 
 class CoolerControl(_StrEnum):
-    """How a cooler is controlled."""
+    """How a cooler is controlled.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import CoolerControl
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     variable = system.Device(index=0).cooler.signal_type == CoolerControl.VARIABLE
+    """
 
     TOGGLE = "toggle"  # On or off only
     VARIABLE = "variable"  # At variable speed
 
 
 class CoolerTarget(_StrEnum):
-    """What a cooler cools."""
+    """What a cooler cools.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import CoolerTarget
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     cools_memory = CoolerTarget.MEMORY in system.Device(index=0).cooler.target
+    """
 
     NONE = "none"
     GPU = "gpu"
@@ -95,7 +158,15 @@ class CoolerTarget(_StrEnum):
 
 
 class DeviceArch(_FastEnum):
-    """Architectures of GPUs; the numbers are NVML's."""
+    """Architectures of GPUs; the numbers are NVML's.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import DeviceArch
+    >>> system.Device(index=0).arch >= DeviceArch.MAXWELL
+    True
+    """
 
     KEPLER = 2
     MAXWELL = 3
@@ -110,7 +181,16 @@ class DeviceArch(_FastEnum):
 
 
 class EventType(_StrEnum):
-    """Events of a device."""
+    """Events of a device.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import EventType
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     events = system.Device(index=0).register_events([EventType.XID_CRITICAL_ERROR, EventType.CLOCK])
+    """
 
     NONE = "none"
     SINGLE_BIT_ECC_ERROR = "single_bit_ecc_error"
@@ -130,14 +210,34 @@ class EventType(_StrEnum):
 
 
 class FanControlPolicy(_StrEnum):
-    """What controls a fan's speed."""
+    """What controls a fan's speed.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import FanControlPolicy
+    >>> device = system.Device(index=0)
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     if device.num_fans > 0:
+    ...         manual = device.get_fan(0).control_policy == FanControlPolicy.MANUAL
+    """
 
     TEMPERATURE_CONTROLLED = "temperature_controlled"
     MANUAL = "manual"
 
 
 class GpuP2PCapsIndex(_StrEnum):
-    """Capabilities between two devices."""
+    """Capabilities between two devices.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import GpuP2PCapsIndex
+    >>> devices = list(system.Device.get_all_devices())
+    >>> if len(devices) > 1:
+    ...     status = system.get_p2p_status(*devices[:2], GpuP2PCapsIndex.NVLINK)
+    """
 
     READ = "read"
     WRITE = "write"
@@ -149,7 +249,16 @@ class GpuP2PCapsIndex(_StrEnum):
 
 
 class GpuP2PStatus(_StrEnum):
-    """Whether two devices have a capability, or why they do not."""
+    """Whether two devices have a capability, or why they do not.
+
+    Examples
+    --------
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import GpuP2PStatus
+    >>> devices = list(system.Device.get_all_devices())
+    >>> if len(devices) > 1:
+    ...     possible = system.get_p2p_status(*devices[:2], "read") == GpuP2PStatus.OK
+    """
 
     OK = "ok"
     CHIPSET_NOT_SUPPORTED = "chipset not supported"
@@ -161,7 +270,16 @@ class GpuP2PStatus(_StrEnum):
 
 
 class GpuTopologyLevel(_StrEnum):
-    """The closest common ancestor of two devices."""
+    """The closest common ancestor of two devices.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import GpuTopologyLevel
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     near = list(system.Device(index=0).get_topology_nearest_gpus(GpuTopologyLevel.NODE))
+    """
 
     INTERNAL = "internal"  # On the same board
     SINGLE = "single"  # Below one PCIe switch
@@ -172,7 +290,16 @@ class GpuTopologyLevel(_StrEnum):
 
 
 class InforomObject(_StrEnum):
-    """Objects of the InfoROM."""
+    """Objects of the InfoROM.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import InforomObject
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     version = system.Device(index=0).inforom.get_version(InforomObject.ECC)
+    """
 
     OEM = "oem"
     ECC = "ecc"
@@ -181,7 +308,16 @@ class InforomObject(_StrEnum):
 
 
 class SystemEventType(_StrEnum):
-    """Events of the system."""
+    """Events of the system.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import SystemEventType
+    >>> with contextlib.suppress(system.NvmlError):
+    ...     events = system.register_events(SystemEventType.BIND)
+    """
 
     UNBIND = "unbind"  # A device was unbound from the driver
     BIND = "bind"  # A device was bound to the driver
@@ -201,7 +337,17 @@ class TemperatureThresholds(_StrEnum):
 
 
 class ThermalController(_StrEnum):
-    """Controllers of thermal sensors."""
+    """Controllers of thermal sensors.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import ThermalController
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     sensors = system.Device(index=0).temperature.get_thermal_settings("all")
+    ...     internal = [sensor for sensor in sensors if sensor.controller == ThermalController.GPU_INTERNAL]
+    """
 
     GPU_INTERNAL = "gpu_internal"
     ADM1032 = "adm1032"
@@ -224,7 +370,17 @@ class ThermalController(_StrEnum):
 
 
 class ThermalTarget(_StrEnum):
-    """What a thermal sensor measures."""
+    """What a thermal sensor measures.
+
+    Examples
+    --------
+    >>> import contextlib
+    >>> from cuda.core import system
+    >>> from cuda.core.system.typing import ThermalTarget
+    >>> with contextlib.suppress(system.NotSupportedError):
+    ...     sensors = system.Device(index=0).temperature.get_thermal_settings(ThermalTarget.GPU)
+    ...     celsius = [sensor.current_temp for sensor in sensors]
+    """
 
     NONE = "none"
     GPU = "gpu"
