@@ -6,6 +6,9 @@
 //!
 //! The bindings are data: `generated/` holds the descriptors, and hand-written code interprets them.
 
+// Documentation of Python objects is reStructuredText. As Markdown, `>>>` begins a quote.
+#![allow(clippy::doc_lazy_continuation)]
+
 // Its macros are used by the modules below.
 #[macro_use]
 mod docstrings;

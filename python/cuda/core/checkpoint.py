@@ -97,6 +97,24 @@ class Process:
     ----------
     pid : int
         Process ID; that of another process of the same user, or of this one.
+
+    Examples
+    --------
+    Release the device memory of this process for a while (on an NVIDIA GPU):
+
+    >>> import os
+    >>> from cuda.core.checkpoint import Process
+    >>> process = Process(os.getpid())
+    >>> process.pid == os.getpid()
+    True
+    >>> process.state  # doctest: +SKIP
+    'running'
+    >>> process.restore_thread_id  # doctest: +SKIP
+    4711
+    >>> process.lock(timeout_ms=1000)  # doctest: +SKIP
+    >>> process.checkpoint()  # doctest: +SKIP
+    >>> process.restore()  # doctest: +SKIP
+    >>> process.unlock()  # doctest: +SKIP
     """
 
     __slots__ = ("_pid",)

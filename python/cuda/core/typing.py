@@ -31,7 +31,14 @@ __all__ = [
 
 
 class SourceCodeType(_StrEnum):
-    """Source languages of a `Program`."""
+    """Source languages of a `Program`.
+
+    Examples
+    --------
+    >>> from cuda.core import Program
+    >>> from cuda.core.typing import SourceCodeType
+    >>> program = Program('extern "C" __global__ void nothing() {}', SourceCodeType.CXX)
+    """
 
     CXX = "c++"
     PTX = "ptx"
@@ -39,7 +46,16 @@ class SourceCodeType(_StrEnum):
 
 
 class ObjectCodeFormatType(_StrEnum):
-    """Formats of an `ObjectCode`."""
+    """Formats of an `ObjectCode`.
+
+    Examples
+    --------
+    >>> from cuda.core import Program
+    >>> from cuda.core.typing import ObjectCodeFormatType
+    >>> program = Program('extern "C" __global__ void nothing() {}', "c++")
+    >>> program.compile(ObjectCodeFormatType.PTX).code_type == ObjectCodeFormatType.PTX
+    True
+    """
 
     PTX = "ptx"
     CUBIN = "cubin"
@@ -50,7 +66,16 @@ class ObjectCodeFormatType(_StrEnum):
 
 
 class CompilerBackendType(_StrEnum):
-    """Compilers and linkers."""
+    """Compilers and linkers.
+
+    Examples
+    --------
+    >>> from cuda.core import Program
+    >>> from cuda.core.typing import CompilerBackendType
+    >>> program = Program('extern "C" __global__ void nothing() {}', "c++")
+    >>> program.backend is CompilerBackendType.NVRTC
+    True
+    """
 
     NVRTC = "NVRTC"
     NVVM = "NVVM"
@@ -59,7 +84,17 @@ class CompilerBackendType(_StrEnum):
 
 
 class PCHStatusType(_StrEnum):
-    """Result of creating a precompiled header."""
+    """Result of creating a precompiled header.
+
+    Examples
+    --------
+    >>> from cuda.core import Program
+    >>> from cuda.core.typing import PCHStatusType
+    >>> program = Program('extern "C" __global__ void nothing() {}', "c++", {"pch": True})
+    >>> code = program.compile("ptx")
+    >>> program.pch_status in list(PCHStatusType)
+    True
+    """
 
     CREATED = "created"
     NOT_ATTEMPTED = "not_attempted"
@@ -67,7 +102,19 @@ class PCHStatusType(_StrEnum):
 
 
 class GraphConditionalType(_StrEnum):
-    """Types of conditional graph nodes."""
+    """Types of conditional graph nodes.
+
+    Examples
+    --------
+    >>> from cuda.core import Device
+    >>> from cuda.core.typing import GraphConditionalType
+    >>> from cuda.core.graph import GraphDefinition
+    >>> Device().set_current()
+    >>> definition = GraphDefinition()
+    >>> node = definition.while_loop(definition.create_condition(0))
+    >>> node.cond_type is GraphConditionalType.WHILE
+    True
+    """
 
     IF = "if"
     WHILE = "while"
@@ -75,7 +122,18 @@ class GraphConditionalType(_StrEnum):
 
 
 class GraphMemoryType(_StrEnum):
-    """Memory type of a graph memory node."""
+    """Memory type of a graph memory node.
+
+    Examples
+    --------
+    >>> from cuda.core import Device
+    >>> from cuda.core.graph import GraphDefinition
+    >>> from cuda.core.typing import GraphMemoryType
+    >>> Device().set_current()
+    >>> node = GraphDefinition().allocate(1024, memory_type=GraphMemoryType.DEVICE)
+    >>> node.memory_type is GraphMemoryType.DEVICE
+    True
+    """
 
     DEVICE = "device"
     HOST = "host"
@@ -83,7 +141,17 @@ class GraphMemoryType(_StrEnum):
 
 
 class ManagedMemoryLocationType(_StrEnum):
-    """Type of the preferred location of managed memory."""
+    """Type of the preferred location of managed memory.
+
+    Examples
+    --------
+    >>> from cuda.core import ManagedMemoryResource
+    >>> from cuda.core.typing import ManagedMemoryLocationType
+    >>> resource = ManagedMemoryResource({"preferred_location_type": ManagedMemoryLocationType.HOST})
+    >>> kind, number = resource.preferred_location
+    >>> kind is ManagedMemoryLocationType.HOST
+    True
+    """
 
     DEVICE = "device"
     HOST = "host"
@@ -91,7 +159,16 @@ class ManagedMemoryLocationType(_StrEnum):
 
 
 class VirtualMemoryHandleType(_StrEnum):
-    """Handle types for sharing a mapped allocation with other processes."""
+    """Handle types for sharing a mapped allocation with other processes.
+
+    Examples
+    --------
+    >>> from cuda.core import VirtualMemoryResourceOptions
+    >>> from cuda.core.typing import VirtualMemoryHandleType
+    >>> options = VirtualMemoryResourceOptions(handle_type=VirtualMemoryHandleType.POSIX_FD)
+    >>> options.handle_type == "posix_fd"
+    True
+    """
 
     POSIX_FD = "posix_fd"
     WIN32_KMT = "win32_kmt"
@@ -99,7 +176,16 @@ class VirtualMemoryHandleType(_StrEnum):
 
 
 class VirtualMemoryLocationType(_StrEnum):
-    """Location types of a mapped allocation."""
+    """Location types of a mapped allocation.
+
+    Examples
+    --------
+    >>> from cuda.core import VirtualMemoryResourceOptions
+    >>> from cuda.core.typing import VirtualMemoryLocationType
+    >>> options = VirtualMemoryResourceOptions(location_type=VirtualMemoryLocationType.HOST)
+    >>> options.location_type == "host"
+    True
+    """
 
     DEVICE = "device"
     HOST = "host"
@@ -108,35 +194,82 @@ class VirtualMemoryLocationType(_StrEnum):
 
 
 class VirtualMemoryGranularityType(_StrEnum):
-    """Granularity to which sizes of mapped allocations are rounded up."""
+    """Granularity to which sizes of mapped allocations are rounded up.
+
+    Examples
+    --------
+    >>> from cuda.core import VirtualMemoryResourceOptions
+    >>> from cuda.core.typing import VirtualMemoryGranularityType
+    >>> options = VirtualMemoryResourceOptions(granularity=VirtualMemoryGranularityType.MINIMUM)
+    >>> options.granularity == "minimum"
+    True
+    """
 
     MINIMUM = "minimum"
     RECOMMENDED = "recommended"
 
 
 class VirtualMemoryAccessType(_StrEnum):
-    """Access rights to a mapped allocation."""
+    """Access rights to a mapped allocation.
+
+    Examples
+    --------
+    >>> from cuda.core import VirtualMemoryResourceOptions
+    >>> from cuda.core.typing import VirtualMemoryAccessType
+    >>> options = VirtualMemoryResourceOptions(peers=[], peer_access=VirtualMemoryAccessType.READ)
+    >>> options.peer_access == "r"
+    True
+    """
 
     READ_WRITE = "rw"
     READ = "r"
 
 
 class VirtualMemoryAllocationType(_StrEnum):
-    """Types of mapped allocations."""
+    """Types of mapped allocations.
+
+    Examples
+    --------
+    >>> from cuda.core import VirtualMemoryResourceOptions
+    >>> from cuda.core.typing import VirtualMemoryAllocationType
+    >>> options = VirtualMemoryResourceOptions(allocation_type=VirtualMemoryAllocationType.PINNED)
+    >>> options.allocation_type == "pinned"
+    True
+    """
 
     PINNED = "pinned"
     MANAGED = "managed"
 
 
 class WorkqueueSharingScopeType(_StrEnum):
-    """Scope in which a green context shares its work queues."""
+    """Scope in which a green context shares its work queues.
+
+    Examples
+    --------
+    >>> from cuda.core import Device
+    >>> from cuda.core.typing import WorkqueueSharingScopeType
+    >>> queues = Device().resources.workqueue
+    >>> queues.configure({"sharing_scope": WorkqueueSharingScopeType.GREEN_CTX_BALANCED})
+    >>> queues.sharing_scope is WorkqueueSharingScopeType.GREEN_CTX_BALANCED
+    True
+    """
 
     DEVICE_CTX = "device_ctx"
     GREEN_CTX_BALANCED = "green_ctx_balanced"
 
 
 class ArrayFormatType(_StrEnum):
-    """Element formats of CUDA arrays."""
+    """Element formats of CUDA arrays.
+
+    Examples
+    --------
+    >>> from cuda.core import Device
+    >>> from cuda.core.texture import OpaqueArrayOptions
+    >>> from cuda.core.typing import ArrayFormatType
+    >>> options = OpaqueArrayOptions(shape=(8,), format=ArrayFormatType.FLOAT16, num_channels=4)
+    >>> Device().create_opaque_array(options).element_bytes
+    8
+    """
 
     UINT8 = "uint8"
     UINT16 = "uint16"
@@ -149,7 +282,15 @@ class ArrayFormatType(_StrEnum):
 
 
 class AddressModeType(_StrEnum):
-    """Texture address modes: how coordinates outside the texture are handled."""
+    """Texture address modes: how coordinates outside the texture are handled.
+
+    Examples
+    --------
+    >>> from cuda.core.texture import TextureObjectOptions
+    >>> from cuda.core.typing import AddressModeType
+    >>> TextureObjectOptions(address_mode=AddressModeType.WRAP, normalized_coords=True).address_mode
+    <AddressModeType.WRAP: 'wrap'>
+    """
 
     WRAP = "wrap"
     CLAMP = "clamp"
@@ -158,14 +299,30 @@ class AddressModeType(_StrEnum):
 
 
 class FilterModeType(_StrEnum):
-    """Texture filter modes."""
+    """Texture filter modes.
+
+    Examples
+    --------
+    >>> from cuda.core.texture import TextureObjectOptions
+    >>> from cuda.core.typing import FilterModeType
+    >>> TextureObjectOptions(filter_mode=FilterModeType.LINEAR).filter_mode
+    <FilterModeType.LINEAR: 'linear'>
+    """
 
     POINT = "point"
     LINEAR = "linear"
 
 
 class ReadModeType(_StrEnum):
-    """Texture read modes: how integer texels are read."""
+    """Texture read modes: how integer texels are read.
+
+    Examples
+    --------
+    >>> from cuda.core.texture import TextureObjectOptions
+    >>> from cuda.core.typing import ReadModeType
+    >>> TextureObjectOptions(read_mode=ReadModeType.NORMALIZED_FLOAT).read_mode
+    <ReadModeType.NORMALIZED_FLOAT: 'normalized_float'>
+    """
 
     ELEMENT_TYPE = "element_type"
     NORMALIZED_FLOAT = "normalized_float"

@@ -92,6 +92,16 @@ class LoadedDL:
         The search step: ``site-packages``, ``conda``, ``system-search``, ``CUDA_PATH`` (also for ``CUDA_HOME``), the
         name of a product's variable, ``system-ctk-root``, ``override`` (``CUPYRITE_LIB_<NAME>``), or
         ``was-already-loaded-from-elsewhere``.
+
+    Examples
+    --------
+    >>> import os
+    >>> from cuda.pathfinder import load_nvidia_dynamic_lib
+    >>> loaded = load_nvidia_dynamic_lib("nvrtc")
+    >>> os.path.isfile(loaded.abs_path)
+    True
+    >>> print(loaded.found_via)
+    site-packages...
     """
 
     abs_path: str | None
@@ -110,6 +120,13 @@ class LocatedHeaderDir:
     found_via : str
         The search step: ``site-packages``, ``conda``, ``CUDA_PATH`` (also for ``CUDA_HOME``), the name of a product's
         variable, ``system-ctk-root``, or ``supported_install_dir``.
+
+    Examples
+    --------
+    >>> from cuda.pathfinder import LocatedHeaderDir, locate_nvidia_header_directory
+    >>> found = locate_nvidia_header_directory("nvrtc")
+    >>> found is None or isinstance(found, LocatedHeaderDir)
+    True
     """
 
     abs_path: str | None
@@ -130,6 +147,14 @@ class LocatedStaticLib:
         The last component of ``abs_path``.
     found_via : str
         The search step: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also for ``CUDA_HOME``).
+
+    Examples
+    --------
+    >>> from cuda.pathfinder import LocatedStaticLib, StaticLibNotFoundError, locate_static_lib
+    >>> try:
+    ...     assert isinstance(locate_static_lib("cudadevrt"), LocatedStaticLib)
+    ... except StaticLibNotFoundError:
+    ...     print("cudadevrt is not installed")
     """
 
     name: str
@@ -151,6 +176,15 @@ class LocatedBitcodeLib:
         The last component of ``abs_path``.
     found_via : str
         The search step: ``site-packages``, ``conda``, or ``CUDA_PATH`` (also for ``CUDA_HOME``).
+
+    Examples
+    --------
+    >>> from cuda.pathfinder import BitcodeLibNotFoundError, locate_bitcode_lib
+    >>> try:
+    ...     found = locate_bitcode_lib("device")
+    ...     assert found.name == "device" and found.abs_path.endswith(found.filename)
+    ... except BitcodeLibNotFoundError:
+    ...     found = None
     """
 
     name: str
@@ -184,6 +218,14 @@ def get_cuda_path_or_home() -> str | None:
     -------
     str or None
         None if neither is set, or both are empty. The result is cached; ``cache_clear()`` clears it.
+
+    Examples
+    --------
+    >>> import os
+    >>> from cuda.pathfinder import get_cuda_path_or_home
+    >>> folder = get_cuda_path_or_home()
+    >>> folder is None or folder in (os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"))
+    True
     """
 
 @_memoized
@@ -214,6 +256,17 @@ def load_nvidia_dynamic_lib(libname: str) -> LoadedDL:
         The library or a dependency is not installed.
     RuntimeError
         A file was found, and failed to load.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> from cuda.pathfinder import load_nvidia_dynamic_lib
+    >>> nvrtc = ctypes.CDLL(load_nvidia_dynamic_lib("nvrtc").abs_path)
+    >>> major, minor = ctypes.c_int(), ctypes.c_int()
+    >>> nvrtc.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    0
+    >>> major.value >= 12
+    True
     """
 
 @_memoized
@@ -235,6 +288,14 @@ def locate_nvidia_header_directory(libname: str) -> LocatedHeaderDir | None:
     ------
     RuntimeError
         The name is unknown.
+
+    Examples
+    --------
+    >>> import os
+    >>> from cuda.pathfinder import locate_nvidia_header_directory
+    >>> found = locate_nvidia_header_directory("cudart")
+    >>> if found is not None:  # installed
+    ...     assert os.path.isfile(os.path.join(found.abs_path, "cuda_runtime.h"))
     """
 
 def find_nvidia_header_directory(libname: str) -> str | None:
@@ -254,6 +315,12 @@ def find_nvidia_header_directory(libname: str) -> str | None:
     ------
     RuntimeError
         The name is unknown.
+
+    Examples
+    --------
+    >>> from cuda.core import ProgramOptions
+    >>> from cuda.pathfinder import find_nvidia_header_directory
+    >>> options = ProgramOptions(include_path=find_nvidia_header_directory("cudart"))
     """
 
 _find_nvidia_header_directory = find_nvidia_header_directory
@@ -276,6 +343,14 @@ def find_nvidia_binary_utility(utility_name: str) -> str | None:
     ------
     UnsupportedBinaryError
         The name is unknown.
+
+    Examples
+    --------
+    >>> import subprocess
+    >>> from cuda.pathfinder import find_nvidia_binary_utility
+    >>> path = find_nvidia_binary_utility("cuobjdump")
+    >>> if path is not None:  # installed
+    ...     version = subprocess.check_output([path, "--version"], text=True)
     """
 
 def locate_static_lib(name: str) -> LocatedStaticLib:
@@ -296,6 +371,15 @@ def locate_static_lib(name: str) -> LocatedStaticLib:
         The name is unknown.
     StaticLibNotFoundError
         The library is not installed.
+
+    Examples
+    --------
+    >>> from cuda.pathfinder import StaticLibNotFoundError, locate_static_lib
+    >>> try:
+    ...     found = locate_static_lib("cudadevrt")
+    ...     assert found.abs_path.endswith(found.filename)
+    ... except StaticLibNotFoundError:
+    ...     found = None
     """
 
 @_memoized
@@ -317,6 +401,14 @@ def find_static_lib(name: str) -> str:
         The name is unknown.
     StaticLibNotFoundError
         The library is not installed.
+
+    Examples
+    --------
+    >>> from cuda.pathfinder import StaticLibNotFoundError, find_static_lib
+    >>> try:
+    ...     path = find_static_lib("cudadevrt")
+    ... except StaticLibNotFoundError as error:
+    ...     reason = str(error)  # every place looked at, and what to install
     """
 
 def locate_bitcode_lib(name: str) -> LocatedBitcodeLib:
@@ -337,6 +429,16 @@ def locate_bitcode_lib(name: str) -> LocatedBitcodeLib:
         The name is unknown.
     BitcodeLibNotFoundError
         The library is not installed.
+
+    Examples
+    --------
+    >>> from cuda.pathfinder import BitcodeLibNotFoundError, locate_bitcode_lib
+    >>> try:
+    ...     found = locate_bitcode_lib("device")
+    ...     print(found.filename)
+    ... except BitcodeLibNotFoundError:
+    ...     print("libdevice.10.bc is not installed")
+    libdevice.10.bc...
     """
 
 @_memoized
@@ -358,4 +460,12 @@ def find_bitcode_lib(name: str) -> str:
         The name is unknown.
     BitcodeLibNotFoundError
         The library is not installed.
+
+    Examples
+    --------
+    >>> from cuda.pathfinder import BitcodeLibNotFoundError, find_bitcode_lib
+    >>> try:
+    ...     path = find_bitcode_lib("device")
+    ... except BitcodeLibNotFoundError as error:
+    ...     reason = str(error)  # every place looked at, and what to install
     """

@@ -33,6 +33,7 @@ const FLAGS: [&str; 5] = [
 ///
 /// See `Graphics Interoperability
 /// <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPHICS.html>`_.
+#[doc = example!("cuda.core.GraphicsResource")]
 #[pyclass(
     frozen,
     weakref,
@@ -223,6 +224,7 @@ impl PyGraphicsResource {
     ///     No OpenGL context is current, or it has no such buffer.
     /// ValueError
     ///     An unknown flag.
+    #[doc = example!("cuda.core.GraphicsResource.from_gl_buffer")]
     #[classmethod]
     #[pyo3(signature = (gl_buffer, *, flags=None, stream=None))]
     fn from_gl_buffer(
@@ -267,6 +269,7 @@ impl PyGraphicsResource {
     ///     No OpenGL context is current, or it has no such image.
     /// ValueError
     ///     An unknown flag.
+    #[doc = example!("cuda.core.GraphicsResource.from_gl_image")]
     #[classmethod]
     #[pyo3(signature = (image, target, *, flags=None))]
     fn from_gl_image(
@@ -304,6 +307,7 @@ impl PyGraphicsResource {
     ///     The resource is mapped or closed.
     /// CUDAError
     ///     The driver refuses; images cannot be mapped as linear memory.
+    #[doc = example!("cuda.core.GraphicsResource.map")]
     #[pyo3(
         signature = (*, stream=KeywordOnly(None)),
         text_signature = "($self, *, stream)"

@@ -104,6 +104,15 @@ class OpaqueArrayOptions:
         Whether the last extent counts independent layers.
     is_cubemap : bool
         Whether the last extent counts the faces of cubes.
+
+    Examples
+    --------
+    >>> from cuda.core import Device
+    >>> from cuda.core.texture import OpaqueArrayOptions
+    >>> options = OpaqueArrayOptions(shape=(64, 32), format="uint8", num_channels=4, is_surface_load_store=True)
+    >>> with Device().create_opaque_array(options) as array:
+    ...     print(array.format, array.num_channels, array.is_surface_load_store)
+    uint8 4 True
     """
 
     shape: "tuple[int, ...]"

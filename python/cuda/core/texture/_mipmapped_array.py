@@ -29,6 +29,15 @@ class MipmappedArrayOptions:
         Whether the last extent counts independent layers.
     is_cubemap : bool
         Whether the last extent counts the faces of cubes.
+
+    Examples
+    --------
+    >>> from cuda.core import Device
+    >>> from cuda.core.texture import MipmappedArrayOptions
+    >>> options = MipmappedArrayOptions(shape=(64, 64), format="float16", num_channels=4, num_levels=3)
+    >>> with Device().create_mipmapped_array(options) as array:
+    ...     print(array.num_levels, array.shape)
+    3 (64, 64)
     """
 
     shape: "tuple[int, ...]"

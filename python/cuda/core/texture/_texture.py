@@ -46,6 +46,21 @@ class TextureObjectOptions:
         Lowest and highest level.
     border_color : tuple of float, optional
         Value of the address mode ``BORDER``, four numbers. Default: zeros.
+
+    Examples
+    --------
+    >>> from cuda.core import Device
+    >>> from cuda.core.texture import ResourceDescriptor, TextureObjectOptions
+    >>> device = Device()
+    >>> array = device.create_opaque_array({"shape": (8, 8), "format": "uint8", "num_channels": 1})
+    >>> options = TextureObjectOptions(
+    ...     address_mode=("clamp", "wrap"), filter_mode="linear", read_mode="normalized_float", normalized_coords=True
+    ... )
+    >>> texture = device.create_texture_object(
+    ...     resource=ResourceDescriptor.from_opaque_array(array), options=options
+    ... )
+    >>> texture.options.address_mode
+    ('clamp', 'wrap')
     """
 
     address_mode: "AddressModeType | str | tuple[AddressModeType | str, ...]" = AddressModeType.CLAMP

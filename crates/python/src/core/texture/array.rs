@@ -22,6 +22,7 @@ use crate::core::texture::options;
 ///
 /// See `cuArray3DCreate
 /// <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html>`_.
+#[doc = example!("cuda.core.texture.OpaqueArray")]
 #[pyclass(
     frozen,
     weakref,
@@ -177,6 +178,7 @@ impl PyOpaqueArray {
     /// ------
     /// ValueError
     ///     `src` is too small, or has no such layout.
+    #[doc = example!("cuda.core.texture.OpaqueArray.copy_from")]
     #[pyo3(
         signature = (src, *, stream=KeywordOnly(None)),
         text_signature = "($self, src, *, stream)"
@@ -200,6 +202,7 @@ impl PyOpaqueArray {
     /// -------
     /// object
     ///     `dst`.
+    #[doc = example!("cuda.core.texture.OpaqueArray.copy_to")]
     #[pyo3(
         signature = (dst, *, stream=KeywordOnly(None)),
         text_signature = "($self, dst, *, stream)"
@@ -241,6 +244,7 @@ impl PyOpaqueArray {
 ///
 /// See `cuMipmappedArrayCreate
 /// <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__MEM.html>`_.
+#[doc = example!("cuda.core.texture.MipmappedArray")]
 #[pyclass(
     frozen,
     weakref,
@@ -368,6 +372,7 @@ impl PyMipmappedArray {
     /// Returns
     /// -------
     /// OpaqueArray
+    #[doc = example!("cuda.core.texture.MipmappedArray.get_level")]
     fn get_level(&self, py: Python<'_>, level: &Bound<'_, PyAny>) -> PyResult<PyOpaqueArray> {
         let array = self.get(py)?;
         let number = match level.extract::<i64>() {

@@ -55,6 +55,7 @@ fn traverse(cell: &Cell, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
 ///
 /// See `cuTexObjectCreate
 /// <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TEXOBJECT.html>`_.
+#[doc = example!("cuda.core.texture.TextureObject")]
 #[pyclass(
     frozen,
     weakref,
@@ -213,6 +214,7 @@ impl PyTextureObject {
 ///
 /// See `cuSurfObjectCreate
 /// <https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__SURFOBJECT.html>`_.
+#[doc = example!("cuda.core.texture.SurfaceObject")]
 #[pyclass(
     frozen,
     weakref,

@@ -18,6 +18,7 @@ use crate::core::view::state::PinnedBuffer;
 /// - :meth:`from_mipmapped_array`: all levels of a mipmapped array, for textures.
 /// - :meth:`from_linear`: a buffer, read by index without filtering.
 /// - :meth:`from_pitch2d`: rows of a buffer as a picture.
+#[doc = example!("cuda.core.texture.ResourceDescriptor")]
 #[pyclass(
     frozen,
     weakref,
@@ -210,6 +211,7 @@ impl PyResourceDescriptor {
     /// ----------
     /// array : OpaqueArray
     ///     The array.
+    #[doc = example!("cuda.core.texture.ResourceDescriptor.from_opaque_array")]
     #[classmethod]
     fn from_opaque_array(_class: &Bound<'_, PyType>, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         let Ok(given) = array.cast::<PyOpaqueArray>() else {
@@ -227,6 +229,7 @@ impl PyResourceDescriptor {
     /// ----------
     /// mipmapped_array : MipmappedArray
     ///     The array.
+    #[doc = example!("cuda.core.texture.ResourceDescriptor.from_mipmapped_array")]
     #[classmethod]
     fn from_mipmapped_array(
         _class: &Bound<'_, PyType>,
@@ -257,6 +260,7 @@ impl PyResourceDescriptor {
     ///     Channels of an element: 1, 2 or 4.
     /// size_bytes : int, optional
     ///     Bytes of the buffer, whole elements. Default: all.
+    #[doc = example!("cuda.core.texture.ResourceDescriptor.from_linear")]
     #[classmethod]
     #[pyo3(signature = (buffer, *, format, num_channels, size_bytes=None))]
     fn from_linear(
@@ -312,6 +316,7 @@ impl PyResourceDescriptor {
     ///     Rows.
     /// pitch_bytes : int
     ///     Bytes between the starts of rows, a multiple of the device's texture pitch alignment.
+    #[doc = example!("cuda.core.texture.ResourceDescriptor.from_pitch2d")]
     #[classmethod]
     #[pyo3(signature = (buffer, *, format, num_channels, width, height, pitch_bytes))]
     fn from_pitch2d(
