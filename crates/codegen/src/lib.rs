@@ -155,6 +155,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     files.extend(backend::python_functions::generate(api));
     files.extend(backend::python_types::generate(api));
     files.extend(backend::stubs::generate(api));
+    files.extend(backend::statuses::generate(api, &root)?);
     files.extend(backend::cython::generate(api)?);
     files.extend(backend::cython_declarations::generate(api)?);
     let differing = output::emit(&root, files, options.check)?;

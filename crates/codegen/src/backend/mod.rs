@@ -7,6 +7,7 @@ pub mod python_functions;
 pub mod python_types;
 pub mod reference;
 pub mod signatures;
+pub mod statuses;
 pub mod stubs;
 mod stubs_raising;
 pub mod sys;

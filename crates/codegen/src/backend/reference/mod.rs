@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use crate::ir::{Api, LibraryApi, Style};
 use crate::naming::{short_title, title};
 use html::{Names, code, escape, page, prose, table};
-use meanings::Meanings;
+pub use meanings::Meanings;
 
 /// Hand-written modules: name, and path of the source without its extension.
 const BY_HAND: &[(&str, &str)] = &[
