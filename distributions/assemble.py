@@ -8,6 +8,7 @@ Needs maturin. The wheel of `cupyrite` carries the wheels of the stand-ins in `c
 """
 
 import argparse
+import ast
 import pathlib
 import subprocess
 import sys
@@ -19,11 +20,21 @@ import stand_in
 
 #: Where the wheels of the stand-ins lie in the package.
 CARRIED = "cupyrite/_stand_ins"
+#: Where the pages lie that `cupyrite explain` prints.
+PAGES = "cupyrite/_pages"
 
 
 def pins():
     """What `cupyrite` requires: the stand-ins of the same build."""
     return [f"{name}=={stand_in.version_of(name)}" for name in stand_in.NAMES]
+
+
+def pages():
+    """The pages of `docs/` that `cupyrite explain` prints (`PAGES` of explain.py), by path in the package."""
+    tree = ast.parse((stand_in.ROOT / "python" / "cupyrite" / "explain.py").read_text("utf-8"))
+    assigned = {node.targets[0].id: node.value for node in tree.body if isinstance(node, ast.Assign)}
+    names = ast.literal_eval(assigned["PAGES"])
+    return {f"{PAGES}/{name}.md": (stand_in.ROOT / "docs" / f"{name}.md").read_bytes() for name in names}
 
 
 def with_requirements(metadata, requirements):
@@ -34,7 +45,7 @@ def with_requirements(metadata, requirements):
 
 def complete(wheel, folder, requirements, stand_ins=(), libraries=None):
     """Writes the wheel that maturin built into `folder`, with its requirements, the wheels of the stand-ins and the libraries
-    of the CPU device (`cpu_device.py`)."""
+    of the CPU device (`cpu_device.py`). With stand-ins it is complete, and gets the pages too."""
     libraries = libraries or {}
     with zipfile.ZipFile(wheel) as archive:
         contents = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
@@ -44,7 +55,7 @@ def complete(wheel, folder, requirements, stand_ins=(), libraries=None):
     metadata = contents[f"{info}/METADATA"].decode()
     contents[f"{info}/METADATA"] = with_requirements(metadata, requirements).encode()
     contents |= {f"{CARRIED}/{path.name}": path.read_bytes() for path in stand_ins}
-    contents |= libraries
+    contents |= libraries | (pages() if stand_ins else {})
     # maturin derives the platform from the native module alone.
     start, _, tag = wheel.stem.rpartition("-")
     platform = cpu_device.platform(tag, libraries)

@@ -1,6 +1,6 @@
 """Compile a CUDA C++ kernel, load it, launch it, check the result and report each step.
 
-``python -m cupyrite.demo [--elements N]``; ``CUPYRITE_DEVICE=auto|gpu|cpu`` selects the device.
+``cupyrite demo [--elements N]``; ``CUPYRITE_DEVICE=auto|gpu|cpu`` selects the device.
 """
 
 import argparse
@@ -206,21 +206,31 @@ def run(elements):
 
 def next_steps(report, on_cpu):
     """Print suggestions for further runs."""
+    from .command_line import program
+
+    command = program()
     print()
     report.title("What to try next")
     if on_cpu:
-        print("  CUPYRITE_CPU_THREADS=1 python -m cupyrite.demo   run on one core")
+        suggestions = {f"CUPYRITE_CPU_THREADS=1 {command} demo": "run on one core"}
+    else:
+        suggestions = {f"CUPYRITE_DEVICE=cpu {command} demo": "run without the GPU"}
+    suggestions[f"{command} demo --elements 1000"] = "a size at which launch overhead dominates"
+    suggestions[f"{command} explain environment"] = "the environment variables"
+    width = max(map(len, suggestions))
+    for words, text in suggestions.items():
+        print(f"  {words:<{width}}  {text}")
+    if on_cpu:
         print("  With an NVIDIA driver installed, the same command runs on the GPU. The CPU device is for")
         print("  developing and testing programs for NVIDIA GPUs; it does not replace one.")
-    else:
-        print("  CUPYRITE_DEVICE=cpu python -m cupyrite.demo      run without the GPU")
-    print("  python -m cupyrite.demo --elements 1000          a size at which launch overhead dominates")
-    print("  README.md shows a first program; docs/environment.md lists the environment variables.")
 
 
 def main(argv=None):
     """Entry point; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m cupyrite.demo", description=(__doc__ or "").partition("\n")[0])
+    from .command_line import program
+
+    name = "python -m cupyrite.demo" if __name__ == "__main__" else f"{program()} demo"
+    parser = argparse.ArgumentParser(prog=name, description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--elements", type=int, default=1 << 24, metavar="N", help="number of floats per array (16,777,216)"
     )
@@ -231,15 +241,16 @@ def main(argv=None):
         correct = run(options.elements)
         sys.stdout.flush()
         return 0 if correct else 1
-    except ModuleNotFoundError as error:
-        if error.name != "numpy":
-            raise
-        print("The demo checks its result with NumPy, which is not installed: pip install numpy", file=sys.stderr)
+    except ImportError as error:
+        if error.name == "numpy":
+            print("The demo checks its result with NumPy, which is not installed: pip install numpy", file=sys.stderr)
+        else:
+            print(f"\nThe demo stopped.\n{error}\nThe doctor names the cause: {program()} doctor", file=sys.stderr)
     except (Failure, RuntimeError, ValueError) as error:
         print(f"\nThe demo stopped.\n{error}", file=sys.stderr)
     except BrokenPipeError:
         # The reader of the pipe is gone (`| head -1`).
-        from .__main__ import discard_output
+        from .doctor import discard_output
 
         discard_output()
     return 1

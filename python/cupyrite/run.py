@@ -14,10 +14,10 @@ FILES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcupyrite_cpu_device.so")
 DEVICES = ("auto", "cpu", "gpu")
 ENDINGS = (".py", ".pyw", ".pyc", ".pyz", ".zip")
 USAGE = """\
-usage: python -m cupyrite run [--device DEVICE] PROGRAM [ARGUMENT ...]
-       python -m cupyrite run [--device DEVICE] -m MODULE [ARGUMENT ...]
-       python -m cupyrite run [--device DEVICE] -c CODE [ARGUMENT ...]
-       python -m cupyrite run --print-libdir
+usage: {name} [--device DEVICE] PROGRAM [ARGUMENT ...]
+       {name} [--device DEVICE] -m MODULE [ARGUMENT ...]
+       {name} [--device DEVICE] -c CODE [ARGUMENT ...]
+       {name} --print-libdir
 """
 HELP = f"""\
 {USAGE}
@@ -44,6 +44,13 @@ class Refused(Exception):
     def __init__(self, message, status=2):
         super().__init__(message)
         self.status = status
+
+
+def name():
+    """This command as the user started it."""
+    from .command_line import program
+
+    return f"{program()} run"
 
 
 def parse(argv):
@@ -91,7 +98,8 @@ def asks_for_help(argv):
 
 
 def interpreter(arguments):
-    """This interpreter with the options that it was started with, without `-m cupyrite run` and its `arguments`."""
+    """This interpreter with the options that it was started with, without `-m cupyrite run` (or the console script) and its
+    `arguments`."""
     if not sys.executable:
         raise Refused("the interpreter does not know its own path", 1)
     words = sys.orig_argv[1:]
@@ -105,6 +113,9 @@ def interpreter(arguments):
         words = words[:-1]
     elif len(words) > 1 and words[-1] == "cupyrite" and words[-2].startswith("-") and words[-2].endswith("m"):
         words = [*words[:-2], words[-2][:-1]]
+    elif words and words[-1] == sys.argv[0] and os.path.basename(words[-1]) == "cupyrite":
+        # The console script.
+        words = words[:-1]
     else:
         return [sys.executable]
     return [sys.executable, *words]
@@ -196,7 +207,7 @@ def chosen_device(device, arguments):
     except (ImportError, RuntimeError, ValueError) as error:
         raise Refused(str(error), 1) from None
     if device == "cpu":
-        print(f"python -m cupyrite run: {reason}", file=sys.stderr)
+        print(f"{name()}: {reason}", file=sys.stderr)
     return device
 
 
@@ -223,7 +234,7 @@ def main(argv=None):
     """Entry point. Returns the exit status if no program was started."""
     argv = list(sys.argv[2:] if argv is None else argv)
     if asks_for_help(argv):
-        print(HELP, end="")
+        print(HELP.format(name=name()), end="")
         return 0
     try:
         device, show, rest = parse(argv)
@@ -245,6 +256,6 @@ def main(argv=None):
             restore_signals()
         execute(words)
     except Refused as problem:
-        usage = USAGE if problem.status == 2 else ""
-        print(f"{usage}python -m cupyrite run: error: {problem}", file=sys.stderr)
+        usage = USAGE.format(name=name()) if problem.status == 2 else ""
+        print(f"{usage}{name()}: error: {problem}", file=sys.stderr)
         return problem.status

@@ -66,8 +66,10 @@ def main(argv=None):
     """Entry point; returns the exit status."""
     import argparse
 
+    from .command_line import program
+
     parser = argparse.ArgumentParser(
-        prog="python -m cupyrite stand-in",
+        prog=f"{program()} stand-in",
         description=(__doc__ or "").partition("\n")[0],
         epilog="Further arguments go to pip (or uv): --user, --target FOLDER, --break-system-packages, --dry-run.",
     )

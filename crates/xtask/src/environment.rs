@@ -31,6 +31,7 @@ const WHEEL_INPUTS: &[&str] = &[
     "README.md",
     "LICENSE",
     "distributions",
+    "docs",
     "python",
     "crates/pathfinder",
     "crates/sys",

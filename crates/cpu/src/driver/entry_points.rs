@@ -70,7 +70,7 @@ extern "C" fn get_export_table() -> u32 {
     entry::guard_bare("cuGetExportTable", || {
         refuse(Code::NOT_SUPPORTED, || {
             "the CPU device has no private function tables; NVIDIA's CUDA runtime (libcudart) and programs that contain it, \
-             such as CuPy, Warp, RMM and cuda.compute, need a GPU (docs/clients.md). cuda.bindings.runtime works without it"
+             such as CuPy, Warp, RMM and cuda.compute, need a GPU (cupyrite explain clients). cuda.bindings.runtime works without it"
                 .to_owned()
         })
     })
