@@ -12,10 +12,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
 
+import elf
 import stand_in
 
 #: The folder in the package. It is on no loader's search path; `python -m cupyrite run` puts it into LD_LIBRARY_PATH.
@@ -44,11 +46,32 @@ def cargo_words(words):
     return chosen
 
 
-def build(words, strip=True):
-    """Builds the libraries with these arguments of cargo; returns their contents by path in the package."""
+def zigbuild():
+    """The program cargo-zigbuild, which a package of that name puts beside the interpreter; raises RuntimeError."""
+    beside = os.path.dirname(sys.executable)
+    found = shutil.which("cargo-zigbuild", path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
+    if found is None:
+        raise RuntimeError("cargo-zigbuild is not installed; run: pip install cargo-zigbuild ziglang")
+    return found
+
+
+def with_glibc(words, version):
+    """Cargo's arguments with the target's C library named, as cargo-zigbuild expects it: x86_64-unknown-linux-gnu.2.28."""
+    at = words.index("--target") + 1
+    return [*words[:at], f"{words[at]}.{version[0]}.{version[1]}", *words[at + 1 :]]
+
+
+def build(words, strip=True, glibc=None):
+    """Builds the libraries with these arguments of cargo; returns their contents by path in the package.
+
+    With `glibc`, such as (2, 28), zig links them against that version of the C library; the arguments name the target.
+    """
+    program = os.environ.get("CARGO", "cargo")
+    if glibc is not None:
+        program, words = zigbuild(), with_glibc(words, glibc)
     files = {}
     for crate, names in LIBRARIES.items():
-        command = [os.environ.get("CARGO", "cargo"), "rustc", "--package", crate, "--lib", *words]
+        command = [program, "rustc", "--package", crate, "--lib", *words]
         command += ["--message-format=json-render-diagnostics", *(["--", "-Clink-arg=-s"] if strip else [])]
         done = subprocess.run(command, cwd=stand_in.ROOT, stdout=subprocess.PIPE)
         if done.returncode:
@@ -66,8 +89,9 @@ def build(words, strip=True):
     return files
 
 
-def add_sources(sdist):
-    """Adds the crates of the libraries to the source distribution that maturin made."""
+def add_sources(sdist, description):
+    """Adds the crates of the libraries to the source distribution that maturin made. `description` is applied to the text
+    that indexes show."""
     root = sdist.name.removesuffix(".tar.gz")
     part = sdist.with_suffix(".part")
     folders = [stand_in.ROOT / "crates" / crate.removeprefix("cupyrite-") for crate in LIBRARIES]
@@ -78,7 +102,10 @@ def add_sources(sdist):
                 # maturin left them out of the workspace's members as well.
                 added = ", ".join(f'"crates/{folder.name}"' for folder in folders)
                 data = re.sub(rb"^(members = \[)", rb"\1" + added.encode() + b", ", data, flags=re.MULTILINE)
-                entry.size = len(data)
+            elif entry.name == f"{root}/PKG-INFO":
+                fields, blank, text = data.decode().partition("\n\n")
+                data = f"{fields}{blank}{description(text)}".encode()
+            entry.size = len(data)
             whole.addfile(entry, io.BytesIO(data))
         for folder in folders:
             for file in sorted(folder.rglob("*")):
@@ -100,16 +127,10 @@ def put(files, folder):
         part.replace(path)
 
 
-def glibc(data):
-    """The newest version of the C library that a shared library needs, such as (2, 34); (0, 0) if it names none."""
-    versions = [tuple(map(int, found)) for found in re.findall(rb"\0GLIBC_(\d+)\.(\d+)", data)]
-    return max(versions, default=(0, 0))
-
-
 def platform(tag, files):
     """The platform tag of a wheel with these files, where `tag` is that of its other files."""
     found = re.match(r"manylinux_(\d+)_(\d+)_(\w+?)(\.|$)", tag)
-    needed = max(map(glibc, files.values()), default=(0, 0))
+    needed = max(map(elf.glibc, files.values()), default=(0, 0))
     if found is None or (int(found[1]), int(found[2])) >= needed:
         return tag
     return f"manylinux_{needed[0]}_{needed[1]}_{found[3]}"

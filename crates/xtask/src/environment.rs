@@ -237,7 +237,18 @@ impl Env {
     /// Builds all wheels if one of their inputs changed since the last build. Returns that of `cupyrite`; the
     /// stand-ins lie in the same folder.
     pub fn build_wheel(&self) -> Result<PathBuf, Error> {
-        let folder = target().join("wheels");
+        self.build_wheel_in("wheels", &[])
+    }
+
+    /// The same for every system that the published wheels support, whatever the C library of this machine.
+    pub fn build_manylinux_wheel(&self) -> Result<PathBuf, Error> {
+        self.extra("release")?;
+        self.build_wheel_in("manylinux-wheels", &["--manylinux"])
+    }
+
+    /// Builds the wheels into a folder below the target folder, with further options of `distributions/assemble.py`.
+    fn build_wheel_in(&self, name: &str, options: &[&str]) -> Result<PathBuf, Error> {
+        let folder = target().join(name);
         let inputs: Vec<PathBuf> = WHEEL_INPUTS.iter().map(|path| root().join(path)).collect();
         let mark = fingerprint(&inputs).to_string();
         let stamp = folder.join(".inputs");
@@ -254,10 +265,11 @@ impl Env {
                     self.command()
                         .args(["distributions/assemble.py", "--out"])
                         .arg(&folder)
+                        .args(options)
                         .args(["--release", "--locked", "--interpreter"])
                         .arg(self.python())
                         .env("PYO3_PYTHON", self.python()),
-                    &log("wheel"),
+                    &log(name),
                 )?;
                 let wheel = find_wheel(&folder)?;
                 write(&stamp, &mark)?;

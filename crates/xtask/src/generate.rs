@@ -99,14 +99,22 @@ pub fn generator() -> Command {
     command
 }
 
-/// `cargo xtask wheel`.
+/// `cargo xtask wheel [--manylinux] [--out FOLDER]`.
 pub fn wheel(rest: &[&str]) -> Result<(), Error> {
+    let (manylinux, rest) = match rest {
+        ["--manylinux", rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
     let out = match rest {
         [] => root().join("dist"),
         ["--out", folder] => absolute(folder),
-        _ => return Err("usage: cargo xtask wheel [--out FOLDER]".into()),
+        _ => return Err("usage: cargo xtask wheel [--manylinux] [--out FOLDER]".into()),
     };
-    let wheel = Env::ready()?.build_wheel()?;
+    let env = Env::ready()?;
+    let wheel = match manylinux {
+        true => env.build_manylinux_wheel()?,
+        false => env.build_wheel()?,
+    };
     fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
     for wheel in wheels(wheel.parent().unwrap_or(&out)) {
         let copy = out.join(wheel.file_name().ok_or("a wheel has no name")?);

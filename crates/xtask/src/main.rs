@@ -91,8 +91,8 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 generate::codegen,
             ),
             (
-                "wheel [--out FOLDER]",
-                "build the wheels (into dist/)",
+                "wheel [--manylinux] [--out FOLDER]",
+                "build the wheels (into dist/); --manylinux: for glibc 2.28 and newer, linked by zig",
                 generate::wheel,
             ),
             (
