@@ -124,6 +124,27 @@ pub fn wheel(rest: &[&str]) -> Result<(), Error> {
     Ok(())
 }
 
+/// `cargo xtask release --dry-run [WORD ...]`: builds, installs and tries what would be published. Words go to
+/// `distributions/rehearsal.py`.
+pub fn release(rest: &[&str]) -> Result<(), Error> {
+    let ["--dry-run", rest @ ..] = rest else {
+        return Err("usage: cargo xtask release --dry-run [WORD ...]\n\
+             Only the rehearsal is a command; RELEASING.md describes the steps that publish."
+            .into());
+    };
+    let env = Env::ready()?;
+    env.extra("release")?;
+    env.extra("installations")?;
+    loud(
+        env.command()
+            .arg("distributions/rehearsal.py")
+            .arg("--work")
+            .arg(target().join("rehearsal"))
+            .args(rest)
+            .env("PYO3_PYTHON", env.python()),
+    )
+}
+
 /// `cargo xtask python`.
 pub fn python(rest: &[&str]) -> Result<(), Error> {
     if !rest.is_empty() {

@@ -96,6 +96,11 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 generate::wheel,
             ),
             (
+                "release --dry-run [WORD ...]",
+                "build what would be published, install and try it as users do (--only STEP: one of its steps)",
+                generate::release,
+            ),
+            (
                 "reference [FOLDER]",
                 "write the Python reference as HTML (below target/) and check its links",
                 generate::reference,
