@@ -74,7 +74,9 @@ class StandIn:
             f"Version: {self.version}",
             f"Summary: {project['description']}",
             f"License-Expression: {project['license']}",
+            "License-File: LICENSE",
             f"Requires-Python: {project['requires-python']}",
+            "Description-Content-Type: text/markdown",
         ]
         required = [name for name in self.settings["requires"] if self.native or name != "cupyrite"]
         lines += [f"Requires-Dist: {name}=={version_of(name)}" for name in required]
