@@ -16,7 +16,6 @@ CUDA_SUCCESS = 0
 CUDA_ERROR_NOT_INITIALIZED = 3
 CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75
 CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
-CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5
 CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7
 NVML_SUCCESS = 0
 
@@ -99,27 +98,20 @@ class Driver:
     def memory_in_use(self, count: int) -> int | None:
         """Bytes that this process has allocated on its `count` devices; None if unknown.
 
-        Memory that a pool keeps for reuse does not count. On the CPU device the figure has all allocations of the process; on
-        a GPU those of each device's current memory pool, the only ones that the driver counts per process.
+        Memory that a pool keeps for reuse does not count. On the CPU device the figure has all allocations of the process, each
+        rounded up; on a GPU those of each device's current memory pool, the only ones that the driver counts per process.
         """
-        in_use = in_reserve = 0
+        if self.device == "cpu":
+            return self._memory_of_process(count)
+        total = 0
         for ordinal in range(count):
-            pool = ctypes.c_void_p()
-            used, reserved = ctypes.c_uint64(), ctypes.c_uint64()
-            if (
-                self._call("cuDeviceGetMemPool", ctypes.byref(pool), ordinal)
-                or self._call("cuMemPoolGetAttribute", pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, ctypes.byref(used))
-                or self._call(
-                    "cuMemPoolGetAttribute", pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, ctypes.byref(reserved)
-                )
+            pool, used = ctypes.c_void_p(), ctypes.c_uint64()
+            if self._call("cuDeviceGetMemPool", ctypes.byref(pool), ordinal) or self._call(
+                "cuMemPoolGetAttribute", pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, ctypes.byref(used)
             ):
                 return None
-            in_use += used.value
-            in_reserve += reserved.value
-        if self.device == "gpu":
-            return in_use
-        total = self._memory_of_process(count)
-        return None if total is None else total - in_reserve + in_use
+            total += used.value
+        return total
 
     def _memory_of_process(self, count: int) -> int | None:
         # The CPU device's NVML shows the calling process only, with what its contexts own.

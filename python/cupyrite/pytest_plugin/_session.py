@@ -41,6 +41,9 @@ NUMBA = frozenset({"numba.cuda", "numba_cuda_mlir"})
 
 #: The exception that reported an error of the device; None if the plugin has reported it.
 REPORTED = pytest.StashKey["BaseException | None"]()
+#: Present if a phase of the test raised an exception.
+FAILED = pytest.StashKey[bool]()
+#: The memory in use before the test.
 MEMORY = pytest.StashKey["int | None"]()
 
 
@@ -284,8 +287,8 @@ class CudaSession:
         """After the function-scoped fixtures of a test that uses CUDA."""
         if self._recover(item):
             return
-        # numba-cuda keeps kernels loaded and frees arrays late: memory in use after a test is no leak there.
-        if not NUMBA.isdisjoint(sys.modules):
+        # The traceback of a failure owns the test's objects. numba-cuda keeps kernels loaded and frees arrays late.
+        if FAILED in item.stash or not NUMBA.isdisjoint(sys.modules):
             return
         before = item.stash.get(MEMORY, None)
         after = self._memory()
@@ -312,10 +315,11 @@ class CudaSession:
 
     @contextlib.contextmanager
     def _failures(self, item: pytest.Item) -> Iterator[None]:
-        """Remembers that a phase of a test failed with a device in an error state: the error is reported then."""
+        """Remembers that a phase of a test failed, and whether a device was in an error state: the error is reported then."""
         try:
             yield
         except BaseException as error:
+            item.stash[FAILED] = True
             if self._problem():
                 # The traceback owns objects of the test, which are freed before the context is reset.
                 item.stash[REPORTED] = error
