@@ -31,6 +31,18 @@ LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 SPAN = re.compile(r"(?<![`\[])`([A-Za-z_][\w.]*)(\(\))?`(?!`)")
 #: Pages in which names of cuda.core are links without their module.
 SHORT_NAMES = ("tutorials/", "howto/", "core.md", "README.md")
+#: Pages that a search shows after the others: lists of differences, figures, and pages for contributors.
+SHOWN_LATER = (
+    "abi-differences.md",
+    "architecture.md",
+    "CHANGELOG.md",
+    "codegen.md",
+    "core-compatibility.md",
+    "core-differences.md",
+    "differential.md",
+    "performance.md",
+    "reference/cuda.bindings._v2.",
+)
 
 _reference: Reference | None = None
 
@@ -66,6 +78,8 @@ def _from_root(text: str, folder: str) -> str:
 def on_page_markdown(markdown, page, config, files):
     """Links out of docs/ lead to the root folder's pages; names of the reference are links to it."""
     here = posixpath.dirname(page.file.src_uri)
+    if page.file.src_uri.startswith(SHOWN_LATER):
+        page.meta.setdefault("search", {"boost": 0.3})
 
     def moved(found: re.Match) -> str:
         path = posixpath.normpath(posixpath.join("docs", here, found[1]))
