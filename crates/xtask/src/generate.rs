@@ -65,7 +65,8 @@ pub fn site(rest: &[&str]) -> Result<(), Error> {
         return loud(&mut mkdocs(&["serve", "--strict"]));
     }
     let folder = target().join("site");
-    loud(mkdocs(&["build", "--strict", "--quiet", "--site-dir"]).arg(&folder))?;
+    // Not with --quiet: it hides warnings from --strict as well, so that dead links would pass.
+    loud(mkdocs(&["build", "--strict", "--site-dir"]).arg(&folder))?;
     println!("{}", folder.join("index.html").display());
     Ok(())
 }
