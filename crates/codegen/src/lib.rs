@@ -5,8 +5,10 @@
 
 pub mod backend;
 pub mod check;
+pub mod descriptions;
 pub mod interface;
 pub mod ir;
+pub mod meanings;
 pub mod naming;
 pub mod output;
 pub mod read;
@@ -100,6 +102,7 @@ pub fn describe(root: &Path, target: &Path) -> Result<Description, String> {
             });
         }
     }
+    descriptions::load(&mut out.api, root)?;
     Ok(out)
 }
 
@@ -153,6 +156,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     let mut files = backend::sys::generate(api);
     files.extend(backend::differences::generate(api));
     files.extend(backend::python_functions::generate(api));
+    files.extend(backend::python_descriptions::generate(api, &root)?);
     files.extend(backend::python_types::generate(api));
     files.extend(backend::stubs::generate(api));
     files.extend(backend::statuses::generate(api, &root)?);

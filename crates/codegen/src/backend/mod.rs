@@ -3,6 +3,7 @@
 pub mod cython;
 pub mod cython_declarations;
 pub mod differences;
+pub mod python_descriptions;
 pub mod python_functions;
 pub mod python_types;
 pub mod reference;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use super::python_descriptions;
 use super::signatures::{Signature, signature};
 use crate::ir::{
     Api, ArgKind, Builtin, Element, Function, Gil, Len, LibraryApi, OutSize, PodRule, PyArg,
@@ -33,6 +34,11 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
         bound.map(|f| signature(first, f).name()).collect()
     });
     let mut thunks = String::new();
+    let descriptions = python_descriptions::indexes(api, lib);
+    let description = |name: &str| match descriptions.get(name) {
+        Some(index) => index.to_string(),
+        None => "NO_DESCRIPTION".to_owned(),
+    };
     // The table is sorted by Python name.
     let mut rows: BTreeMap<&str, String> = BTreeMap::new();
     for f in &lib.functions {
@@ -43,10 +49,12 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
         if signatures.insert(signature.name()) {
             thunks.push_str(&signature.thunk());
         }
-        rows.insert(&python.name, function(lib, f, python, &signature));
+        let about = description(&f.name);
+        rows.insert(&python.name, function(lib, f, python, &signature, &about));
     }
     for python in &lib.python.functions {
-        rows.insert(&python.name, hand_written(lib, python));
+        let about = description(&python.name);
+        rows.insert(&python.name, hand_written(lib, python, &about));
     }
     if lib.python.style == Style::Tuple {
         let text = SIZEOF.replace("$Module", &module_variant(lib));
@@ -107,9 +115,10 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
 }
 
 /// A function without a C function.
-fn hand_written(lib: &LibraryApi, python: &PyFunction) -> String {
+fn hand_written(lib: &LibraryApi, python: &PyFunction, about: &str) -> String {
     let mut text = format!(
-        "Function {{ name: {:?}, module: Module::{}, symbol: 0, thunk: nothing, keep_gil: true, params: &[",
+        "Function {{ name: {:?}, module: Module::{}, symbol: 0, thunk: nothing, keep_gil: true, \
+         description: {about}, params: &[",
         python.name,
         module_variant(lib),
     );
@@ -147,20 +156,26 @@ fn hand_written(lib: &LibraryApi, python: &PyFunction) -> String {
 
 /// `sizeof` is not a C function: the class tables provide its result.
 const SIZEOF: &str = "Function { name: \"sizeof\", module: Module::$Module, symbol: 0, thunk: nothing, \
-    keep_gil: true, params: &[Param { name: \"objType\", doc: \"Any\", conv: Conv::VoidPtrPtr, default: None }], \
+    keep_gil: true, description: NO_DESCRIPTION, params: &[Param { name: \"objType\", doc: \"Any\", conv: Conv::VoidPtrPtr, default: None }], \
     words: &[], results: &[Output { name: \"\", doc: \"int\", kind: Out::VoidPtr }], special: Special::Sizeof, raising: None },\n";
 
 // ---------------------------------------------------------------------------------------------------------
 // Descriptors
 
-fn function(lib: &LibraryApi, f: &Function, python: &PyFunction, signature: &Signature) -> String {
+fn function(
+    lib: &LibraryApi,
+    f: &Function,
+    python: &PyFunction,
+    signature: &Signature,
+    about: &str,
+) -> String {
     let special = match lib.python.style {
         Style::Tuple => special(f).to_owned(),
         Style::Raises => special_raising(python),
     };
     let mut text = format!(
         "Function {{ name: {name:?}, module: Module::{variant}, symbol: Symbol::{symbol} as u16, thunk: {thunk}, \
-         keep_gil: {keep}, params: &[",
+         keep_gil: {keep}, description: {about}, params: &[",
         name = python.name,
         symbol = f.name,
         variant = module_variant(lib),

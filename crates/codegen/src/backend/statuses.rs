@@ -5,8 +5,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use super::reference::Meanings;
 use crate::ir::{Api, LibraryApi, PyEnum};
+use crate::meanings::Meanings;
 
 /// Module and enum of each library's status.
 const STATUSES: &[(&str, &str)] = &[

@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod about;
 mod python;
 mod raising;
 mod spelling;
 
+pub use about::*;
 pub use python::*;
 pub use raising::*;
 pub use spelling::*;
@@ -80,6 +82,12 @@ pub struct LibraryApi {
     pub cython: Cython,
     /// Units of numbers, from the overlay, by suffix of a C name, or by function or struct, dot and name.
     pub units: BTreeMap<String, String>,
+    /// What NVIDIA's manual documents of each function: section and statuses, by name in C.
+    pub manual: BTreeMap<String, ManualEntry>,
+    /// Titles of the manual's sections, by group.
+    pub sections: BTreeMap<String, String>,
+    /// Descriptions of functions, from `api/descriptions`, by name in C (in Python, if there is no C function).
+    pub about: BTreeMap<String, About>,
     /// The Python module.
     pub python: PyModule,
 }

@@ -12,6 +12,7 @@ use crate::ir::{
 use crate::read::declarations::{self, Declarations, Macro, Pfn, Prototype, Request};
 use crate::read::foreign;
 use crate::read::macros;
+use crate::read::manual::Manual;
 use crate::read::sources::{Internal, OLDER_VERSIONS, Source};
 
 /// One CUDA major's headers.
@@ -124,10 +125,36 @@ pub fn library(
     lib.functions.retain(|f| !f.name.starts_with("__"));
     lib.entry_points.retain(|e| !e.symbol.starts_with("__"));
     foreign::note(&mut lib, source.uses, known)?;
+    let manual = manual(source, toolkits, &lib)?;
+    lib.manual = manual.functions;
+    lib.sections = manual.titles;
     Ok(Read {
         library: lib,
         records,
     })
+}
+
+/// The documentation comments of the library's headers, newest first.
+fn manual(source: &Source, toolkits: &[Toolkit], lib: &LibraryApi) -> Result<Manual, String> {
+    let mut manual = Manual::default();
+    // Which enum has the statuses is known to the overlay only.
+    let members = lib.enums.iter().flat_map(|e| &e.members);
+    let members = members.map(|m| m.name.as_str()).collect();
+    for toolkit in toolkits {
+        for header in source.wanted {
+            let Some(path) = toolkit
+                .dirs
+                .iter()
+                .map(|d| d.join(header))
+                .find(|p| p.exists())
+            else {
+                continue;
+            };
+            let text = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+            manual.read(&String::from_utf8_lossy(&text), source.prefix, &members);
+        }
+    }
+    Ok(manual)
 }
 
 // ------------------------------------------------------------------------------------------------------- types

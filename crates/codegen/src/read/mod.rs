@@ -7,5 +7,6 @@ pub mod fetch;
 pub mod foreign;
 pub mod libclang;
 pub mod macros;
+pub mod manual;
 pub mod merge;
 pub mod sources;

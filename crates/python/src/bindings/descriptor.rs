@@ -39,6 +39,8 @@ pub struct Function {
     pub thunk: Thunk,
     /// Whether the GIL is held during the call: for reads that take no lock and never call back.
     pub keep_gil: bool,
+    /// Index of its description in the library's table, or [`NO_DESCRIPTION`].
+    pub description: u16,
     /// Python parameters in order.
     pub params: &'static [Param],
     /// C parameters in order.
@@ -58,6 +60,9 @@ impl Function {
         self.module.library()
     }
 }
+
+/// The [`Function::description`] of a function that the tables do not describe.
+pub const NO_DESCRIPTION: u16 = u16::MAX;
 
 /// Additional data of a function that raises: it returns its values without a status and raises for a bad status.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicPtr;
 
-use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::fast::FastRoute;
 use crate::bindings::call::general;
 use crate::bindings::descriptor::Function;
+use crate::bindings::docstring;
 use crate::cpython;
 use crate::cpython::guard;
 use crate::cpython::{Obj, Owned, R, Raised};
@@ -22,7 +22,7 @@ use crate::generated::{
     nvjitlink_functions, nvml_functions, nvrtc_functions, nvrtc_v2_functions, nvvm_functions,
     runtime_functions, runtime_v2_functions,
 };
-use crate::types::table::{MODULES, Module};
+use crate::types::table::Module;
 
 /// A vectorcall function: callable, arguments, their number and flag, keyword names.
 type VectorCall = unsafe extern "C" fn(
@@ -230,86 +230,6 @@ pub fn text_signature(f: &Function) -> String {
     format!("({})", params.join(", "))
 }
 
-/// The docstring: parameters, results, and the URL of NVIDIA's documentation.
-pub fn doc(f: &Function) -> String {
-    use std::fmt::Write;
-    let (title, status, url) = match f.library() {
-        CudaLibrary::Driver => (
-            "CUDA driver API",
-            "CUresult",
-            "https://docs.nvidia.com/cuda/cuda-driver-api/",
-        ),
-        CudaLibrary::Runtime => (
-            "CUDA runtime API",
-            "cudaError_t",
-            "https://docs.nvidia.com/cuda/cuda-runtime-api/",
-        ),
-        CudaLibrary::Nvrtc => (
-            "NVRTC",
-            "nvrtcResult",
-            "https://docs.nvidia.com/cuda/nvrtc/",
-        ),
-        other => {
-            let found = MODULES.iter().find(|types| types.module == f.module);
-            (other.name(), "", found.map_or("", |types| types.url))
-        }
-    };
-    let mut text = String::new();
-    if f.special == crate::bindings::descriptor::Special::Sizeof {
-        return "The size in bytes of the C type that a class of this module stands for.\n\nParameters\n----------\n\
-                objType : class\n\nReturns\n-------\nint\n"
-            .to_owned();
-    }
-    // Writing to a String cannot fail.
-    let symbol = f.raising.map_or(f.name, |raising| raising.symbol);
-    let _ = match symbol {
-        "" => writeln!(text, "{title}\n"),
-        symbol => writeln!(text, "{title}: {symbol}\n"),
-    };
-    if !f.params.is_empty() {
-        let _ = writeln!(text, "Parameters\n----------");
-        for p in f.params {
-            let _ = match p.default_text() {
-                Some(default) => writeln!(text, "{} : {}, default {default}", p.name, p.doc),
-                None => writeln!(text, "{} : {}", p.name, p.doc),
-            };
-        }
-        text.push('\n');
-    }
-    let _ = match (f.raising, f.results.len()) {
-        _ if f.special.gives_value_alone() => writeln!(text, "Returns\n-------"),
-        (None, _) => writeln!(
-            text,
-            "Returns\n-------\nA tuple. All but the status are None after an error.\n\n{status}"
-        ),
-        (Some(_), 0) => writeln!(text, "Returns\n-------\nNone"),
-        (Some(_), 1) => writeln!(text, "Returns\n-------"),
-        (Some(_), _) => writeln!(text, "Returns\n-------\nA tuple.\n"),
-    };
-    for result in f.results {
-        let _ = match result.name {
-            "" => writeln!(text, "{}", result.doc),
-            name => writeln!(text, "{name} : {}", result.doc),
-        };
-    }
-    text.push_str("\nRaises\n------\n");
-    if let Some(exception) = exception_name(f) {
-        let _ = writeln!(text, "{exception}\n    For a status that is no success.");
-    }
-    let _ = writeln!(
-        text,
-        "TypeError, ValueError, OverflowError\n    For an argument that does not convert; nothing \
-         is called then.\n\nWhat it does is documented by NVIDIA: {url}"
-    );
-    text
-}
-
-/// The base class of the exceptions that a function's module raises.
-fn exception_name(f: &Function) -> Option<&'static str> {
-    let types = MODULES.iter().find(|types| types.module == f.module)?;
-    Some(types.errors?.exceptions.first()?.name)
-}
-
 unsafe extern "C" fn get_name(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: called with an instance.
     guard(|| cpython::from_str(unsafe { function_of(object) }.name))
@@ -317,7 +237,7 @@ unsafe extern "C" fn get_name(object: *mut ffi::PyObject, _: *mut c_void) -> *mu
 
 unsafe extern "C" fn get_doc(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: called with an instance.
-    guard(|| cpython::from_str(&doc(unsafe { function_of(object) })))
+    guard(|| cpython::from_str(&docstring::of(unsafe { function_of(object) })))
 }
 
 unsafe extern "C" fn get_text_signature(

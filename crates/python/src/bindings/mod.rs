@@ -10,6 +10,7 @@ pub mod call;
 pub mod custom;
 pub mod cython;
 pub mod descriptor;
+pub mod docstring;
 pub mod errors;
 pub mod exceptions;
 pub mod function;

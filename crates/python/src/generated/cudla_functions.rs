@@ -95,6 +95,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 0,
         params: &[Param {
             name: "status",
             doc: "int",
@@ -117,6 +118,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaCreateDevice as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 1,
         params: &[
             Param {
                 name: "device",
@@ -151,6 +153,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaDestroyDevice as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 2,
         params: &[Param {
             name: "dev_handle",
             doc: "intptr_t",
@@ -173,6 +176,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaDeviceGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 3,
         params: &[
             Param {
                 name: "dev_handle",
@@ -207,6 +211,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaDeviceGetCount as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 4,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -228,6 +233,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaGetLastError as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 5,
         params: &[Param {
             name: "dev_handle",
             doc: "intptr_t",
@@ -254,6 +260,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 6,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -275,6 +282,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaMemRegister as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 7,
         params: &[
             Param {
                 name: "dev_handle",
@@ -327,6 +335,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaMemUnregister as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 8,
         params: &[
             Param {
                 name: "dev_handle",
@@ -357,6 +366,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaModuleGetAttributes as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 9,
         params: &[
             Param {
                 name: "h_module",
@@ -391,6 +401,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaModuleLoadFromMemory as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 10,
         params: &[
             Param {
                 name: "dev_handle",
@@ -443,6 +454,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaModuleUnload as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 11,
         params: &[
             Param {
                 name: "h_module",
@@ -473,6 +485,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaSetTaskTimeoutInMs as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 12,
         params: &[
             Param {
                 name: "dev_handle",
@@ -503,6 +516,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudlaSubmitTask as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
+        description: 13,
         params: &[
             Param {
                 name: "dev_handle",

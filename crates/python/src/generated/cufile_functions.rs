@@ -180,6 +180,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileBatchIOCancel as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 0,
         params: &[Param {
             name: "batch_idp",
             doc: "intptr_t",
@@ -202,6 +203,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileBatchIODestroy as u16,
         thunk: call_q_v,
         keep_gil: false,
+        description: 1,
         params: &[Param {
             name: "batch_idp",
             doc: "intptr_t",
@@ -224,6 +226,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileBatchIOGetStatus as u16,
         thunk: call_qwqqq_q,
         keep_gil: false,
+        description: 2,
         params: &[
             Param {
                 name: "batch_idp",
@@ -278,6 +281,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileBatchIOSetUp as u16,
         thunk: call_qw_q,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "nr",
             doc: "unsigned int",
@@ -304,6 +308,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileBatchIOSubmit as u16,
         thunk: call_qwqw_q,
         keep_gil: false,
+        description: 4,
         params: &[
             Param {
                 name: "batch_idp",
@@ -346,6 +351,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileBufDeregister as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 5,
         params: &[Param {
             name: "buf_ptr_base",
             doc: "intptr_t",
@@ -368,6 +374,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileBufRegister as u16,
         thunk: call_qqw_q,
         keep_gil: false,
+        description: 6,
         params: &[
             Param {
                 name: "buf_ptr_base",
@@ -404,6 +411,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileDriverClose as u16,
         thunk: call_q,
         keep_gil: false,
+        description: 7,
         params: &[],
         words: &[],
         results: &[],
@@ -421,6 +429,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileDriverGetProperties as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 8,
         params: &[Param {
             name: "props",
             doc: "intptr_t",
@@ -443,6 +452,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileDriverOpen as u16,
         thunk: call_q,
         keep_gil: false,
+        description: 9,
         params: &[],
         words: &[],
         results: &[],
@@ -460,6 +470,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileDriverSetMaxCacheSize as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 10,
         params: &[Param {
             name: "max_cache_size",
             doc: "size_t",
@@ -482,6 +493,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileDriverSetMaxDirectIOSize as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 11,
         params: &[Param {
             name: "max_direct_io_size",
             doc: "size_t",
@@ -504,6 +516,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileDriverSetMaxPinnedMemSize as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 12,
         params: &[Param {
             name: "max_pinned_size",
             doc: "size_t",
@@ -526,6 +539,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileDriverSetPollMode as u16,
         thunk: call_bq_q,
         keep_gil: false,
+        description: 13,
         params: &[
             Param {
                 name: "poll",
@@ -556,6 +570,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetBARSizeInKB as u16,
         thunk: call_wq_q,
         keep_gil: false,
+        description: 14,
         params: &[Param {
             name: "gpu_index",
             doc: "int",
@@ -582,6 +597,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetParameterBool as u16,
         thunk: call_wq_q,
         keep_gil: false,
+        description: 15,
         params: &[Param {
             name: "param",
             doc: "int",
@@ -608,6 +624,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetParameterMinMaxValue as u16,
         thunk: call_wqq_q,
         keep_gil: false,
+        description: 16,
         params: &[Param {
             name: "param",
             doc: "int",
@@ -641,6 +658,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetParameterPosixPoolSlabArray as u16,
         thunk: call_qqw_q,
         keep_gil: false,
+        description: 17,
         params: &[
             Param {
                 name: "size_values",
@@ -677,6 +695,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetParameterSizeT as u16,
         thunk: call_wq_q,
         keep_gil: false,
+        description: 18,
         params: &[Param {
             name: "param",
             doc: "int",
@@ -703,6 +722,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetParameterString as u16,
         thunk: call_wqw_q,
         keep_gil: false,
+        description: 19,
         params: &[
             Param {
                 name: "param",
@@ -737,6 +757,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetStatsL1 as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 20,
         params: &[Param {
             name: "stats",
             doc: "StatsLevel1",
@@ -759,6 +780,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetStatsL2 as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 21,
         params: &[Param {
             name: "stats",
             doc: "StatsLevel2",
@@ -781,6 +803,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetStatsL3 as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 22,
         params: &[Param {
             name: "stats",
             doc: "StatsLevel3",
@@ -803,6 +826,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetStatsLevel as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 23,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -824,6 +848,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileGetVersion as u16,
         thunk: call_q_q,
         keep_gil: true,
+        description: 24,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -845,6 +870,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileHandleDeregister as u16,
         thunk: call_q_v,
         keep_gil: false,
+        description: 25,
         params: &[Param {
             name: "fh",
             doc: "intptr_t",
@@ -867,6 +893,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileHandleRegister as u16,
         thunk: call_qq_q,
         keep_gil: false,
+        description: 26,
         params: &[Param {
             name: "descr",
             doc: "Descr",
@@ -893,6 +920,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 44,
         params: &[Param {
             name: "status",
             doc: "int",
@@ -919,6 +947,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileRead as u16,
         thunk: call_qqqqq_q,
         keep_gil: false,
+        description: 27,
         params: &[
             Param {
                 name: "fh",
@@ -977,6 +1006,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileReadAsync as u16,
         thunk: call_qqqqqqq_q,
         keep_gil: false,
+        description: 28,
         params: &[
             Param {
                 name: "fh",
@@ -1045,6 +1075,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileReadv as u16,
         thunk: call_qqqqw_q,
         keep_gil: false,
+        description: 29,
         params: &[
             Param {
                 name: "fh",
@@ -1097,6 +1128,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileSetParameterBool as u16,
         thunk: call_wb_q,
         keep_gil: false,
+        description: 30,
         params: &[
             Param {
                 name: "param",
@@ -1127,6 +1159,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileSetParameterPosixPoolSlabArray as u16,
         thunk: call_qqw_q,
         keep_gil: false,
+        description: 31,
         params: &[
             Param {
                 name: "size_values",
@@ -1163,6 +1196,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileSetParameterSizeT as u16,
         thunk: call_wq_q,
         keep_gil: false,
+        description: 32,
         params: &[
             Param {
                 name: "param",
@@ -1193,6 +1227,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileSetParameterString as u16,
         thunk: call_wq_q,
         keep_gil: false,
+        description: 33,
         params: &[
             Param {
                 name: "param",
@@ -1223,6 +1258,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileSetStatsLevel as u16,
         thunk: call_w_q,
         keep_gil: false,
+        description: 34,
         params: &[Param {
             name: "level",
             doc: "int",
@@ -1245,6 +1281,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileStatsReset as u16,
         thunk: call_q,
         keep_gil: false,
+        description: 35,
         params: &[],
         words: &[],
         results: &[],
@@ -1262,6 +1299,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileStatsStart as u16,
         thunk: call_q,
         keep_gil: false,
+        description: 36,
         params: &[],
         words: &[],
         results: &[],
@@ -1279,6 +1317,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileStatsStop as u16,
         thunk: call_q,
         keep_gil: false,
+        description: 37,
         params: &[],
         words: &[],
         results: &[],
@@ -1296,6 +1335,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileStreamDeregister as u16,
         thunk: call_q_q,
         keep_gil: false,
+        description: 38,
         params: &[Param {
             name: "stream",
             doc: "intptr_t",
@@ -1318,6 +1358,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileStreamRegister as u16,
         thunk: call_qw_q,
         keep_gil: false,
+        description: 39,
         params: &[
             Param {
                 name: "stream",
@@ -1348,6 +1389,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileUseCount as u16,
         thunk: call_q,
         keep_gil: false,
+        description: 40,
         params: &[],
         words: &[],
         results: &[],
@@ -1365,6 +1407,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileWrite as u16,
         thunk: call_qqqqq_q,
         keep_gil: false,
+        description: 41,
         params: &[
             Param {
                 name: "fh",
@@ -1423,6 +1466,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileWriteAsync as u16,
         thunk: call_qqqqqqq_q,
         keep_gil: false,
+        description: 42,
         params: &[
             Param {
                 name: "fh",
@@ -1491,6 +1535,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFileWritev as u16,
         thunk: call_qqqqw_q,
         keep_gil: false,
+        description: 43,
         params: &[
             Param {
                 name: "fh",

@@ -1053,6 +1053,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArray3DCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 0,
         params: &[Param {
             name: "pAllocateArray",
             doc: "CUDA_ARRAY3D_DESCRIPTOR",
@@ -1074,6 +1075,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArray3DGetDescriptor as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 1,
         params: &[Param {
             name: "hArray",
             doc: "CUarray",
@@ -1095,6 +1097,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 2,
         params: &[Param {
             name: "pAllocateArray",
             doc: "CUDA_ARRAY_DESCRIPTOR",
@@ -1116,6 +1119,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "hArray",
             doc: "CUarray",
@@ -1133,6 +1137,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayGetDescriptor as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 4,
         params: &[Param {
             name: "hArray",
             doc: "CUarray",
@@ -1154,6 +1159,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 5,
         params: &[
             Param {
                 name: "array",
@@ -1183,6 +1189,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayGetPlane as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 6,
         params: &[
             Param {
                 name: "hArray",
@@ -1212,6 +1219,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 7,
         params: &[Param {
             name: "array",
             doc: "CUarray",
@@ -1233,6 +1241,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointOperationComplete as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 8,
         params: &[Param {
             name: "handle",
             doc: "CUcheckpointOperationHandle",
@@ -1250,6 +1259,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessCheckpoint as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 9,
         params: &[
             Param {
                 name: "pid",
@@ -1275,6 +1285,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessGetRestoreThreadId as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 10,
         params: &[Param {
             name: "pid",
             doc: "int",
@@ -1296,6 +1307,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessGetState as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 11,
         params: &[Param {
             name: "pid",
             doc: "int",
@@ -1317,6 +1329,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessLock as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 12,
         params: &[
             Param {
                 name: "pid",
@@ -1342,6 +1355,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessRestore as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 13,
         params: &[
             Param {
                 name: "pid",
@@ -1367,6 +1381,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessUnlock as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 14,
         params: &[
             Param {
                 name: "pid",
@@ -1392,6 +1407,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpDeregisterCompleteCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 15,
         params: &[Param {
             name: "callback",
             doc: "CUcoredumpCallbackHandle",
@@ -1409,6 +1425,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpDeregisterStartCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 16,
         params: &[Param {
             name: "callback",
             doc: "CUcoredumpCallbackHandle",
@@ -1426,6 +1443,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpGetAttribute as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 17,
         params: &[Param {
             name: "attrib",
             doc: "CUcoredumpSettings",
@@ -1447,6 +1465,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpGetAttributeGlobal as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 18,
         params: &[Param {
             name: "attrib",
             doc: "CUcoredumpSettings",
@@ -1468,6 +1487,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpRegisterCompleteCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 19,
         params: &[
             Param {
                 name: "callback",
@@ -1497,6 +1517,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpRegisterStartCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 20,
         params: &[
             Param {
                 name: "callback",
@@ -1526,6 +1547,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpSetAttribute as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 21,
         params: &[
             Param {
                 name: "attrib",
@@ -1551,6 +1573,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpSetAttributeGlobal as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 22,
         params: &[
             Param {
                 name: "attrib",
@@ -1576,6 +1599,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxAttach as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 23,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -1597,6 +1621,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 24,
         params: &[
             Param {
                 name: "ctxCreateParams",
@@ -1632,6 +1657,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 25,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -1649,6 +1675,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxDetach as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 26,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -1666,6 +1693,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxDisablePeerAccess as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 27,
         params: &[Param {
             name: "peerContext",
             doc: "CUcontext",
@@ -1683,6 +1711,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxEnablePeerAccess as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 28,
         params: &[
             Param {
                 name: "peerContext",
@@ -1708,6 +1737,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxFromGreenCtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 29,
         params: &[Param {
             name: "hCtx",
             doc: "CUgreenCtx",
@@ -1729,6 +1759,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetApiVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 30,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -1750,6 +1781,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetCacheConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 31,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1766,6 +1798,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetCurrent as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 32,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1782,6 +1815,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 33,
         params: &[
             Param {
                 name: "hCtx",
@@ -1811,6 +1845,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetDevice as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 34,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1827,6 +1862,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetDevice_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 35,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -1848,6 +1884,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetExecAffinity as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 36,
         params: &[Param {
             name: "typename",
             doc: "CUexecAffinityType",
@@ -1869,6 +1906,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetFlags as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 37,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1885,6 +1923,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 38,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -1906,6 +1945,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetLimit as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 39,
         params: &[Param {
             name: "limit",
             doc: "CUlimit",
@@ -1927,6 +1967,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetSharedMemConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 40,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1943,6 +1984,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetStreamPriorityRange as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 41,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -1966,6 +2008,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxPopCurrent as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 42,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1982,6 +2025,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxPushCurrent as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 43,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -1999,6 +2043,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 44,
         params: &[
             Param {
                 name: "hCtx",
@@ -2024,6 +2069,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxResetPersistingL2Cache as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 45,
         params: &[],
         words: &[],
         results: &[],
@@ -2036,6 +2082,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetCacheConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 46,
         params: &[Param {
             name: "config",
             doc: "CUfunc_cache",
@@ -2053,6 +2100,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetCurrent as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 47,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -2070,6 +2118,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 48,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -2087,6 +2136,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 49,
         params: &[
             Param {
                 name: "limit",
@@ -2112,6 +2162,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetSharedMemConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 50,
         params: &[Param {
             name: "config",
             doc: "CUsharedconfig",
@@ -2129,6 +2180,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSynchronize as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 51,
         params: &[],
         words: &[],
         results: &[],
@@ -2141,6 +2193,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSynchronize_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 52,
         params: &[Param {
             name: "ctx",
             doc: "CUcontext",
@@ -2158,6 +2211,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 53,
         params: &[
             Param {
                 name: "hCtx",
@@ -2183,6 +2237,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDestroyExternalMemory as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 54,
         params: &[Param {
             name: "extMem",
             doc: "CUexternalMemory",
@@ -2200,6 +2255,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDestroyExternalSemaphore as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 55,
         params: &[Param {
             name: "extSem",
             doc: "CUexternalSemaphore",
@@ -2217,6 +2273,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevResourceGenerateDesc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 56,
         params: &[
             Param {
                 name: "resources",
@@ -2253,6 +2310,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevSmResourceSplit as u16,
         thunk: call_qwqqwq_w,
         keep_gil: false,
+        description: 57,
         params: &[
             Param {
                 name: "nbGroups",
@@ -2315,6 +2373,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevSmResourceSplitByCount as u16,
         thunk: call_qqqqww_w,
         keep_gil: false,
+        description: 58,
         params: &[
             Param {
                 name: "nbGroups",
@@ -2375,6 +2434,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceCanAccessPeer as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 59,
         params: &[
             Param {
                 name: "dev",
@@ -2404,6 +2464,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceComputeCapability as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 60,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -2432,6 +2493,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGet as u16,
         thunk: call_qw_w,
         keep_gil: true,
+        description: 61,
         params: &[Param {
             name: "ordinal",
             doc: "int",
@@ -2453,6 +2515,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: true,
+        description: 62,
         params: &[
             Param {
                 name: "attrib",
@@ -2482,6 +2545,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetByPCIBusId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 63,
         params: &[Param {
             name: "pciBusId",
             doc: "bytes",
@@ -2503,6 +2567,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetCliqueCount as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 64,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -2524,6 +2589,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetCliqueInfo as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 65,
         params: &[
             Param {
                 name: "count",
@@ -2560,6 +2626,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetCount as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 66,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -2576,6 +2643,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetDefaultMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 67,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -2597,6 +2665,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetDevResource as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 68,
         params: &[
             Param {
                 name: "device",
@@ -2626,6 +2695,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetExecAffinitySupport as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 69,
         params: &[
             Param {
                 name: "typename",
@@ -2655,6 +2725,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetFabricClusterUuid as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 70,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -2676,6 +2747,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 71,
         params: &[
             Param {
                 name: "device",
@@ -2705,6 +2777,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetHostAtomicCapabilities as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 72,
         params: &[
             Param {
                 name: "operations",
@@ -2747,6 +2820,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetLuid as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 73,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -2775,6 +2849,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 74,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -2796,6 +2871,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetName as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 75,
         params: &[
             Param {
                 name: "length",
@@ -2825,6 +2901,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetNvSciSyncAttributes as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 76,
         params: &[
             Param {
                 name: "nvSciSyncAttrList",
@@ -2856,6 +2933,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetP2PAtomicCapabilities as u16,
         thunk: call_qqwww_w,
         keep_gil: false,
+        description: 77,
         params: &[
             Param {
                 name: "operations",
@@ -2910,6 +2988,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetP2PAttribute as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 78,
         params: &[
             Param {
                 name: "attrib",
@@ -2945,6 +3024,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetPCIBusId as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 79,
         params: &[
             Param {
                 name: "length",
@@ -2974,6 +3054,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetProperties as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 80,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -2995,6 +3076,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetTexture1DLinearMaxWidth as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 81,
         params: &[
             Param {
                 name: "pformat",
@@ -3030,6 +3112,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetUuid as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 82,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -3051,6 +3134,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGraphMemTrim as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 83,
         params: &[Param {
             name: "device",
             doc: "CUdevice",
@@ -3068,6 +3152,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxGetState as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 84,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -3096,6 +3181,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxRelease as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 85,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -3113,6 +3199,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxReset as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 86,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -3130,6 +3217,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 87,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -3151,6 +3239,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxSetFlags as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 88,
         params: &[
             Param {
                 name: "dev",
@@ -3176,6 +3265,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceRegisterAsyncNotification as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 89,
         params: &[
             Param {
                 name: "device",
@@ -3211,6 +3301,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceSetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 90,
         params: &[
             Param {
                 name: "device",
@@ -3242,6 +3333,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceSetMemPool as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 91,
         params: &[
             Param {
                 name: "dev",
@@ -3267,6 +3359,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceTotalMem as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 92,
         params: &[Param {
             name: "dev",
             doc: "CUdevice",
@@ -3288,6 +3381,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceUnregisterAsyncNotification as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 93,
         params: &[
             Param {
                 name: "device",
@@ -3313,6 +3407,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDriverGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 94,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -3329,6 +3424,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerAcquireFrame as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 95,
         params: &[
             Param {
                 name: "conn",
@@ -3371,6 +3467,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerConnect as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 96,
         params: &[Param {
             name: "stream",
             doc: "EGLStreamKHR",
@@ -3392,6 +3489,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerConnectWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 97,
         params: &[
             Param {
                 name: "stream",
@@ -3421,6 +3519,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 98,
         params: &[Param {
             name: "conn",
             doc: "CUeglStreamConnection",
@@ -3438,6 +3537,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerReleaseFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 99,
         params: &[
             Param {
                 name: "conn",
@@ -3469,6 +3569,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamProducerConnect as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 100,
         params: &[
             Param {
                 name: "stream",
@@ -3504,6 +3605,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamProducerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 101,
         params: &[Param {
             name: "conn",
             doc: "CUeglStreamConnection",
@@ -3521,6 +3623,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamProducerPresentFrame as u16,
         thunk: call_q_cueglframe_st_q_w,
         keep_gil: false,
+        description: 102,
         params: &[
             Param {
                 name: "conn",
@@ -3552,6 +3655,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamProducerReturnFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 103,
         params: &[
             Param {
                 name: "conn",
@@ -3583,6 +3687,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 104,
         params: &[Param {
             name: "Flags",
             doc: "unsigned int",
@@ -3604,6 +3709,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventCreateFromEGLSync as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 105,
         params: &[
             Param {
                 name: "eglSync",
@@ -3633,6 +3739,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 106,
         params: &[Param {
             name: "hEvent",
             doc: "CUevent or cudaEvent_t",
@@ -3650,6 +3757,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventElapsedTime as u16,
         thunk: call_qqq_w,
         keep_gil: true,
+        description: 107,
         params: &[
             Param {
                 name: "hStart",
@@ -3679,6 +3787,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventQuery as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 108,
         params: &[Param {
             name: "hEvent",
             doc: "CUevent or cudaEvent_t",
@@ -3696,6 +3805,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventRecord as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 109,
         params: &[
             Param {
                 name: "hEvent",
@@ -3721,6 +3831,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventRecordWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 110,
         params: &[
             Param {
                 name: "hEvent",
@@ -3752,6 +3863,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 111,
         params: &[Param {
             name: "hEvent",
             doc: "CUevent or cudaEvent_t",
@@ -3769,6 +3881,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuExternalMemoryGetMappedBuffer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 112,
         params: &[
             Param {
                 name: "extMem",
@@ -3798,6 +3911,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuExternalMemoryGetMappedMipmappedArray as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 113,
         params: &[
             Param {
                 name: "extMem",
@@ -3827,6 +3941,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFabricCpyBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 114,
         params: &[
             Param {
                 name: "numOps",
@@ -3871,6 +3986,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFlushGPUDirectRDMAWrites as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 115,
         params: &[
             Param {
                 name: "target",
@@ -3896,6 +4012,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 116,
         params: &[
             Param {
                 name: "attrib",
@@ -3925,6 +4042,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetModule as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 117,
         params: &[Param {
             name: "hfunc",
             doc: "CUfunction",
@@ -3946,6 +4064,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetName as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 118,
         params: &[Param {
             name: "hfunc",
             doc: "CUfunction",
@@ -3967,6 +4086,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 119,
         params: &[Param {
             name: "func",
             doc: "CUfunction",
@@ -3988,6 +4108,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetParamInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 120,
         params: &[
             Param {
                 name: "func",
@@ -4024,6 +4145,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncIsLoaded as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 121,
         params: &[Param {
             name: "function",
             doc: "CUfunction",
@@ -4045,6 +4167,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncLoad as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 122,
         params: &[Param {
             name: "function",
             doc: "CUfunction",
@@ -4062,6 +4185,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 123,
         params: &[
             Param {
                 name: "hfunc",
@@ -4093,6 +4217,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetBlockShape as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 124,
         params: &[
             Param {
                 name: "hfunc",
@@ -4130,6 +4255,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetCacheConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 125,
         params: &[
             Param {
                 name: "hfunc",
@@ -4155,6 +4281,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetSharedMemConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 126,
         params: &[
             Param {
                 name: "hfunc",
@@ -4180,6 +4307,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetSharedSize as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 127,
         params: &[
             Param {
                 name: "hfunc",
@@ -4205,6 +4333,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGLGetDevices as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 128,
         params: &[
             Param {
                 name: "cudaDeviceCount",
@@ -4241,6 +4370,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGetErrorName as u16,
         thunk: call_wq_w,
         keep_gil: true,
+        description: 129,
         params: &[Param {
             name: "error",
             doc: "CUresult",
@@ -4262,6 +4392,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGetErrorString as u16,
         thunk: call_wq_w,
         keep_gil: true,
+        description: 130,
         params: &[Param {
             name: "error",
             doc: "CUresult",
@@ -4283,6 +4414,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGetExportTable as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 131,
         params: &[Param {
             name: "pExportTableId",
             doc: "CUuuid",
@@ -4304,6 +4436,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGetProcAddress as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 132,
         params: &[
             Param {
                 name: "symbol",
@@ -4352,6 +4485,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddBatchMemOpNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 133,
         params: &[
             Param {
                 name: "hGraph",
@@ -4406,6 +4540,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddChildGraphNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 134,
         params: &[
             Param {
                 name: "hGraph",
@@ -4460,6 +4595,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 135,
         params: &[
             Param {
                 name: "hGraph",
@@ -4530,6 +4666,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddEmptyNode as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 136,
         params: &[
             Param {
                 name: "hGraph",
@@ -4572,6 +4709,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddEventRecordNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 137,
         params: &[
             Param {
                 name: "hGraph",
@@ -4626,6 +4764,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddEventWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 138,
         params: &[
             Param {
                 name: "hGraph",
@@ -4680,6 +4819,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddExternalSemaphoresSignalNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 139,
         params: &[
             Param {
                 name: "hGraph",
@@ -4734,6 +4874,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddExternalSemaphoresWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 140,
         params: &[
             Param {
                 name: "hGraph",
@@ -4788,6 +4929,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddHostNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 141,
         params: &[
             Param {
                 name: "hGraph",
@@ -4842,6 +4984,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddKernelNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 142,
         params: &[
             Param {
                 name: "hGraph",
@@ -4896,6 +5039,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddMemAllocNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 143,
         params: &[
             Param {
                 name: "hGraph",
@@ -4950,6 +5094,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddMemFreeNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 144,
         params: &[
             Param {
                 name: "hGraph",
@@ -5004,6 +5149,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddMemcpyNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 145,
         params: &[
             Param {
                 name: "hGraph",
@@ -5065,6 +5211,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddMemsetNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 146,
         params: &[
             Param {
                 name: "hGraph",
@@ -5126,6 +5273,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 147,
         params: &[
             Param {
                 name: "hGraph",
@@ -5194,6 +5342,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddNode_v3 as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 148,
         params: &[
             Param {
                 name: "hGraph",
@@ -5262,6 +5411,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphBatchMemOpNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 149,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5283,6 +5433,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphBatchMemOpNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 150,
         params: &[
             Param {
                 name: "hNode",
@@ -5308,6 +5459,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphChildGraphNodeGetGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 151,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5329,6 +5481,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphClone as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 152,
         params: &[Param {
             name: "originalGraph",
             doc: "CUgraph or cudaGraph_t",
@@ -5350,6 +5503,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphConditionalHandleCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
+        description: 153,
         params: &[
             Param {
                 name: "hGraph",
@@ -5397,6 +5551,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 154,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -5418,6 +5573,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphDebugDotPrint as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 155,
         params: &[
             Param {
                 name: "hGraph",
@@ -5449,6 +5605,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 156,
         params: &[Param {
             name: "hGraph",
             doc: "CUgraph or cudaGraph_t",
@@ -5466,6 +5623,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphDestroyNode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 157,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5483,6 +5641,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphEventRecordNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 158,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5504,6 +5663,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphEventRecordNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 159,
         params: &[
             Param {
                 name: "hNode",
@@ -5529,6 +5689,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphEventWaitNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 160,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5550,6 +5711,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphEventWaitNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 161,
         params: &[
             Param {
                 name: "hNode",
@@ -5575,6 +5737,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecBatchMemOpNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 162,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5606,6 +5769,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecChildGraphNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 163,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5637,6 +5801,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 164,
         params: &[Param {
             name: "hGraphExec",
             doc: "CUgraphExec or cudaGraphExec_t",
@@ -5654,6 +5819,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecEventRecordNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 165,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5685,6 +5851,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecEventWaitNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 166,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5716,6 +5883,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 167,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5747,6 +5915,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 168,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5778,6 +5947,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 169,
         params: &[Param {
             name: "hGraphExec",
             doc: "CUgraphExec or cudaGraphExec_t",
@@ -5799,6 +5969,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 170,
         params: &[Param {
             name: "hGraphExec",
             doc: "CUgraphExec or cudaGraphExec_t",
@@ -5820,6 +5991,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecHostNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 171,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5851,6 +6023,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecKernelNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 172,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5882,6 +6055,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecMemcpyNodeSetParams as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 173,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5919,6 +6093,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecMemsetNodeSetParams as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 174,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5956,6 +6131,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 175,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5987,6 +6163,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecUpdate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 176,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -6016,6 +6193,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExternalSemaphoresSignalNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 177,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6037,6 +6215,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 178,
         params: &[
             Param {
                 name: "hNode",
@@ -6062,6 +6241,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExternalSemaphoresWaitNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 179,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6083,6 +6263,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 180,
         params: &[
             Param {
                 name: "hNode",
@@ -6108,6 +6289,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphGetEdges as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 181,
         params: &[
             Param {
                 name: "hGraph",
@@ -6160,6 +6342,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 182,
         params: &[Param {
             name: "hGraph",
             doc: "CUgraph or cudaGraph_t",
@@ -6181,6 +6364,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphGetNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 183,
         params: &[
             Param {
                 name: "hGraph",
@@ -6217,6 +6401,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphGetRootNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 184,
         params: &[
             Param {
                 name: "hGraph",
@@ -6253,6 +6438,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphHostNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 185,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6274,6 +6460,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphHostNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 186,
         params: &[
             Param {
                 name: "hNode",
@@ -6299,6 +6486,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphInstantiate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 187,
         params: &[
             Param {
                 name: "hGraph",
@@ -6328,6 +6516,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphInstantiateWithParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 188,
         params: &[
             Param {
                 name: "hGraph",
@@ -6357,6 +6546,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 189,
         params: &[
             Param {
                 name: "dst",
@@ -6382,6 +6572,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 190,
         params: &[
             Param {
                 name: "hNode",
@@ -6411,6 +6602,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 191,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6432,6 +6624,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 192,
         params: &[
             Param {
                 name: "hNode",
@@ -6463,6 +6656,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 193,
         params: &[
             Param {
                 name: "hNode",
@@ -6488,6 +6682,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphLaunch as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 194,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -6513,6 +6708,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemAllocNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 195,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6534,6 +6730,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemFreeNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 196,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6555,6 +6752,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemcpyNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 197,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6576,6 +6774,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemcpyNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 198,
         params: &[
             Param {
                 name: "hNode",
@@ -6601,6 +6800,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemsetNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 199,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6622,6 +6822,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemsetNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 200,
         params: &[
             Param {
                 name: "hNode",
@@ -6647,6 +6848,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeFindInClone as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 201,
         params: &[
             Param {
                 name: "hOriginalNode",
@@ -6676,6 +6878,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetContainingGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 202,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6697,6 +6900,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetDependencies as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 203,
         params: &[
             Param {
                 name: "hNode",
@@ -6743,6 +6947,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetDependentNodes as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 204,
         params: &[
             Param {
                 name: "hNode",
@@ -6789,6 +6994,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 205,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -6818,6 +7024,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetLocalId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 206,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6839,6 +7046,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 207,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6860,6 +7068,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetToolsId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 208,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6881,6 +7090,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetType as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 209,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -6902,6 +7112,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeSetEnabled as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 210,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -6933,6 +7144,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 211,
         params: &[
             Param {
                 name: "hNode",
@@ -6958,6 +7170,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeSetParams_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 212,
         params: &[
             Param {
                 name: "hNode",
@@ -6983,6 +7196,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphReleaseUserObject as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 213,
         params: &[
             Param {
                 name: "graph",
@@ -7014,6 +7228,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphRemoveDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 214,
         params: &[
             Param {
                 name: "hGraph",
@@ -7084,6 +7299,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphRetainUserObject as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 215,
         params: &[
             Param {
                 name: "graph",
@@ -7121,6 +7337,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphUpload as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 216,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -7146,6 +7363,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsEGLRegisterImage as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 217,
         params: &[
             Param {
                 name: "image",
@@ -7175,6 +7393,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsGLRegisterBuffer as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 218,
         params: &[
             Param {
                 name: "buffer",
@@ -7204,6 +7423,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsGLRegisterImage as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 219,
         params: &[
             Param {
                 name: "image",
@@ -7239,6 +7459,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsMapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 220,
         params: &[
             Param {
                 name: "count",
@@ -7270,6 +7491,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsResourceGetMappedEglFrame as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 221,
         params: &[
             Param {
                 name: "resource",
@@ -7305,6 +7527,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsResourceGetMappedMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 222,
         params: &[Param {
             name: "resource",
             doc: "CUgraphicsResource",
@@ -7326,6 +7549,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsResourceGetMappedPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 223,
         params: &[Param {
             name: "resource",
             doc: "CUgraphicsResource",
@@ -7354,6 +7578,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsResourceSetMapFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 224,
         params: &[
             Param {
                 name: "resource",
@@ -7379,6 +7604,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsSubResourceGetMappedArray as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 225,
         params: &[
             Param {
                 name: "resource",
@@ -7414,6 +7640,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsUnmapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 226,
         params: &[
             Param {
                 name: "count",
@@ -7445,6 +7672,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsUnregisterResource as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 227,
         params: &[Param {
             name: "resource",
             doc: "CUgraphicsResource",
@@ -7462,6 +7690,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsVDPAURegisterOutputSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 228,
         params: &[
             Param {
                 name: "vdpSurface",
@@ -7491,6 +7720,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsVDPAURegisterVideoSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 229,
         params: &[
             Param {
                 name: "vdpSurface",
@@ -7520,6 +7750,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 230,
         params: &[
             Param {
                 name: "desc",
@@ -7555,6 +7786,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 231,
         params: &[Param {
             name: "hCtx",
             doc: "CUgreenCtx",
@@ -7572,6 +7804,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 232,
         params: &[
             Param {
                 name: "hCtx",
@@ -7601,6 +7834,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 233,
         params: &[Param {
             name: "greenCtx",
             doc: "CUgreenCtx",
@@ -7622,6 +7856,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 234,
         params: &[
             Param {
                 name: "hCtx",
@@ -7647,6 +7882,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxStreamCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 235,
         params: &[
             Param {
                 name: "greenCtx",
@@ -7682,6 +7918,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 236,
         params: &[
             Param {
                 name: "hCtx",
@@ -7707,6 +7944,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuImportExternalMemory as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 237,
         params: &[Param {
             name: "memHandleDesc",
             doc: "CUDA_EXTERNAL_MEMORY_HANDLE_DESC",
@@ -7728,6 +7966,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuImportExternalSemaphore as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 238,
         params: &[Param {
             name: "semHandleDesc",
             doc: "CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC",
@@ -7749,6 +7988,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuInit as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 239,
         params: &[Param {
             name: "Flags",
             doc: "unsigned int",
@@ -7766,6 +8006,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcCloseMemHandle as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 240,
         params: &[Param {
             name: "dptr",
             doc: "CUdeviceptr",
@@ -7783,6 +8024,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcGetEventHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 241,
         params: &[Param {
             name: "event",
             doc: "CUevent or cudaEvent_t",
@@ -7804,6 +8046,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcGetMemHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 242,
         params: &[Param {
             name: "dptr",
             doc: "CUdeviceptr",
@@ -7825,6 +8068,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcOpenEventHandle as u16,
         thunk: call_q_cuipceventhandle_st_w,
         keep_gil: false,
+        description: 243,
         params: &[Param {
             name: "handle",
             doc: "CUipcEventHandle",
@@ -7846,6 +8090,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcOpenMemHandle as u16,
         thunk: call_q_cuipcmemhandle_st_w_w,
         keep_gil: false,
+        description: 244,
         params: &[
             Param {
                 name: "handle",
@@ -7875,6 +8120,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetAttribute as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 245,
         params: &[
             Param {
                 name: "attrib",
@@ -7910,6 +8156,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetFunction as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 246,
         params: &[Param {
             name: "kernel",
             doc: "CUkernel",
@@ -7931,6 +8178,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetLibrary as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 247,
         params: &[Param {
             name: "kernel",
             doc: "CUkernel",
@@ -7952,6 +8200,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetName as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 248,
         params: &[Param {
             name: "hfunc",
             doc: "CUkernel",
@@ -7973,6 +8222,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 249,
         params: &[Param {
             name: "kernel",
             doc: "CUkernel",
@@ -7994,6 +8244,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetParamInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 250,
         params: &[
             Param {
                 name: "kernel",
@@ -8030,6 +8281,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelSetAttribute as u16,
         thunk: call_wwqw_w,
         keep_gil: false,
+        description: 251,
         params: &[
             Param {
                 name: "attrib",
@@ -8067,6 +8319,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelSetCacheConfig as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 252,
         params: &[
             Param {
                 name: "kernel",
@@ -8098,6 +8351,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunch as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 253,
         params: &[Param {
             name: "f",
             doc: "CUfunction",
@@ -8115,6 +8369,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchCooperativeKernel as u16,
         thunk: call_qwwwwwwwqq_w,
         keep_gil: false,
+        description: 254,
         params: &[
             Param {
                 name: "f",
@@ -8199,6 +8454,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchCooperativeKernelMultiDevice as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 255,
         params: &[
             Param {
                 name: "launchParamsList",
@@ -8237,6 +8493,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchGrid as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 256,
         params: &[
             Param {
                 name: "f",
@@ -8268,6 +8525,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchGridAsync as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
+        description: 257,
         params: &[
             Param {
                 name: "f",
@@ -8305,6 +8563,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchHostFunc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 258,
         params: &[
             Param {
                 name: "hStream",
@@ -8336,6 +8595,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchHostFunc_v2 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 259,
         params: &[
             Param {
                 name: "hStream",
@@ -8373,6 +8633,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchKernel as u16,
         thunk: call_qwwwwwwwqqq_w,
         keep_gil: false,
+        description: 260,
         params: &[
             Param {
                 name: "f",
@@ -8464,6 +8725,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchKernelEx as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 261,
         params: &[
             Param {
                 name: "config",
@@ -8501,6 +8763,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryEnumerateKernels as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 262,
         params: &[
             Param {
                 name: "numKernels",
@@ -8530,6 +8793,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 263,
         params: &[
             Param {
                 name: "library",
@@ -8566,6 +8830,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetKernel as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 264,
         params: &[
             Param {
                 name: "library",
@@ -8595,6 +8860,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetKernelCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 265,
         params: &[Param {
             name: "lib",
             doc: "CUlibrary",
@@ -8616,6 +8882,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetManaged as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 266,
         params: &[
             Param {
                 name: "library",
@@ -8652,6 +8919,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetModule as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 267,
         params: &[Param {
             name: "library",
             doc: "CUlibrary",
@@ -8673,6 +8941,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetUnifiedFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 268,
         params: &[
             Param {
                 name: "library",
@@ -8702,6 +8971,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryLoadData as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
+        description: 269,
         params: &[
             Param {
                 name: "code",
@@ -8784,6 +9054,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryLoadFromFile as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
+        description: 270,
         params: &[
             Param {
                 name: "fileName",
@@ -8866,6 +9137,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 271,
         params: &[Param {
             name: "library",
             doc: "CUlibrary",
@@ -8883,6 +9155,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkAddData as u16,
         thunk: call_qwqqqwqq_w,
         keep_gil: false,
+        description: 272,
         params: &[
             Param {
                 name: "state",
@@ -8960,6 +9233,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkAddFile as u16,
         thunk: call_qwqwqq_w,
         keep_gil: false,
+        description: 273,
         params: &[
             Param {
                 name: "state",
@@ -9023,6 +9297,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkComplete as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 274,
         params: &[Param {
             name: "state",
             doc: "CUlinkState",
@@ -9051,6 +9326,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkCreate as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 275,
         params: &[
             Param {
                 name: "numOptions",
@@ -9093,6 +9369,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 276,
         params: &[Param {
             name: "state",
             doc: "CUlinkState",
@@ -9110,6 +9387,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointAddDevice as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 277,
         params: &[
             Param {
                 name: "leId",
@@ -9135,6 +9413,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointBindAddr as u16,
         thunk: call_wwqqqq_w,
         keep_gil: false,
+        description: 278,
         params: &[
             Param {
                 name: "leId",
@@ -9191,6 +9470,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointBindMem as u16,
         thunk: call_wwqqqqq_w,
         keep_gil: false,
+        description: 279,
         params: &[
             Param {
                 name: "leId",
@@ -9254,6 +9534,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointCreate as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 280,
         params: &[
             Param {
                 name: "leId",
@@ -9279,6 +9560,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointDestroy as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 281,
         params: &[Param {
             name: "leId",
             doc: "CUlogicalEndpointId",
@@ -9296,6 +9578,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointExport as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 282,
         params: &[
             Param {
                 name: "leId",
@@ -9325,6 +9608,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointGetLimits as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 283,
         params: &[Param {
             name: "prop",
             doc: "CUlogicalEndpointProp",
@@ -9353,6 +9637,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointIdRelease as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 284,
         params: &[
             Param {
                 name: "baseLeId",
@@ -9378,6 +9663,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointIdReserve as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 285,
         params: &[Param {
             name: "count",
             doc: "cuuint32_t",
@@ -9399,6 +9685,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointImport as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 286,
         params: &[
             Param {
                 name: "leId",
@@ -9430,6 +9717,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointQuery as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 287,
         params: &[
             Param {
                 name: "leId",
@@ -9459,6 +9747,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointUnbind as u16,
         thunk: call_wwqq_w,
         keep_gil: false,
+        description: 288,
         params: &[
             Param {
                 name: "leId",
@@ -9496,6 +9785,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsCurrent as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 289,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -9517,6 +9807,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsDumpToFile as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 290,
         params: &[
             Param {
                 name: "iterator",
@@ -9552,6 +9843,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsDumpToMemory as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 291,
         params: &[
             Param {
                 name: "iterator",
@@ -9605,6 +9897,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsRegisterCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 292,
         params: &[
             Param {
                 name: "callbackFunc",
@@ -9634,6 +9927,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsUnregisterCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 293,
         params: &[Param {
             name: "callback",
             doc: "CUlogsCallbackHandle",
@@ -9651,6 +9945,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAddressFree as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 294,
         params: &[
             Param {
                 name: "ptr",
@@ -9676,6 +9971,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAddressReserve as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 295,
         params: &[
             Param {
                 name: "size",
@@ -9723,6 +10019,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAdvise as u16,
         thunk: call_qqw_cumemlocation_st_w,
         keep_gil: false,
+        description: 296,
         params: &[
             Param {
                 name: "devPtr",
@@ -9760,6 +10057,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAlloc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 297,
         params: &[Param {
             name: "bytesize",
             doc: "size_t",
@@ -9781,6 +10079,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 298,
         params: &[
             Param {
                 name: "bytesize",
@@ -9810,6 +10109,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocFromPoolAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 299,
         params: &[
             Param {
                 name: "bytesize",
@@ -9845,6 +10145,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocHost as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 300,
         params: &[Param {
             name: "bytesize",
             doc: "size_t",
@@ -9866,6 +10167,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocManaged as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 301,
         params: &[
             Param {
                 name: "bytesize",
@@ -9895,6 +10197,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocPitch as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 302,
         params: &[
             Param {
                 name: "WidthInBytes",
@@ -9943,6 +10246,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemBatchDecompressAsync as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 303,
         params: &[
             Param {
                 name: "paramsArray",
@@ -9990,6 +10294,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemCreate as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 304,
         params: &[
             Param {
                 name: "size",
@@ -10025,6 +10330,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemDiscardAndPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 305,
         params: &[
             Param {
                 name: "dptrs",
@@ -10123,6 +10429,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemDiscardBatchAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 306,
         params: &[
             Param {
                 name: "dptrs",
@@ -10186,6 +10493,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemExportToShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 307,
         params: &[
             Param {
                 name: "handle",
@@ -10221,6 +10529,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemFree as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 308,
         params: &[Param {
             name: "dptr",
             doc: "CUdeviceptr",
@@ -10238,6 +10547,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemFreeAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 309,
         params: &[
             Param {
                 name: "dptr",
@@ -10263,6 +10573,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemFreeHost as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 310,
         params: &[Param {
             name: "p",
             doc: "Any",
@@ -10280,6 +10591,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 311,
         params: &[
             Param {
                 name: "location",
@@ -10309,6 +10621,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetAddressRange as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 312,
         params: &[Param {
             name: "dptr",
             doc: "CUdeviceptr",
@@ -10337,6 +10650,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetAllocationGranularity as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 313,
         params: &[
             Param {
                 name: "prop",
@@ -10366,6 +10680,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetAllocationPropertiesFromHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 314,
         params: &[Param {
             name: "handle",
             doc: "CUmemGenericAllocationHandle",
@@ -10387,6 +10702,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetDefaultMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 315,
         params: &[
             Param {
                 name: "location",
@@ -10416,6 +10732,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetHandleForAddressRange as u16,
         thunk: call_qqqwq_w,
         keep_gil: false,
+        description: 316,
         params: &[
             Param {
                 name: "dptr",
@@ -10463,6 +10780,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 317,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -10486,6 +10804,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetLocationInfo as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 318,
         params: &[
             Param {
                 name: "ptr",
@@ -10535,6 +10854,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 319,
         params: &[
             Param {
                 name: "location",
@@ -10564,6 +10884,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostAlloc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 320,
         params: &[
             Param {
                 name: "bytesize",
@@ -10593,6 +10914,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostGetDevicePointer as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 321,
         params: &[
             Param {
                 name: "p",
@@ -10622,6 +10944,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 322,
         params: &[Param {
             name: "p",
             doc: "Any",
@@ -10643,6 +10966,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostRegister as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 323,
         params: &[
             Param {
                 name: "p",
@@ -10674,6 +10998,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostUnregister as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 324,
         params: &[Param {
             name: "p",
             doc: "Any",
@@ -10691,6 +11016,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemImportFromShareableHandle as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 325,
         params: &[
             Param {
                 name: "osHandle",
@@ -10720,6 +11046,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemMap as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 326,
         params: &[
             Param {
                 name: "ptr",
@@ -10769,6 +11096,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemMapArrayAsync as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 327,
         params: &[
             Param {
                 name: "mapInfoList",
@@ -10807,6 +11135,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 328,
         params: &[Param {
             name: "poolProps",
             doc: "CUmemPoolProps",
@@ -10828,6 +11157,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 329,
         params: &[Param {
             name: "pool",
             doc: "CUmemoryPool or cudaMemPool_t",
@@ -10845,6 +11175,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolExportPointer as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 330,
         params: &[Param {
             name: "ptr",
             doc: "CUdeviceptr",
@@ -10866,6 +11197,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolExportToShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 331,
         params: &[
             Param {
                 name: "pool",
@@ -10901,6 +11233,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 332,
         params: &[
             Param {
                 name: "memPool",
@@ -10930,6 +11263,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 333,
         params: &[
             Param {
                 name: "pool",
@@ -10959,6 +11293,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolImportFromShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 334,
         params: &[
             Param {
                 name: "handle",
@@ -10994,6 +11329,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolImportPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 335,
         params: &[
             Param {
                 name: "pool",
@@ -11023,6 +11359,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolSetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 336,
         params: &[
             Param {
                 name: "pool",
@@ -11061,6 +11398,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 337,
         params: &[
             Param {
                 name: "pool",
@@ -11092,6 +11430,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolTrimTo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 338,
         params: &[
             Param {
                 name: "pool",
@@ -11117,6 +11456,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPrefetchAsync as u16,
         thunk: call_qq_cumemlocation_st_wq_w,
         keep_gil: false,
+        description: 339,
         params: &[
             Param {
                 name: "devPtr",
@@ -11166,6 +11506,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 340,
         params: &[
             Param {
                 name: "dptrs",
@@ -11264,6 +11605,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemRangeGetAttribute as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 341,
         params: &[
             Param {
                 name: "dataSize",
@@ -11311,6 +11653,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemRangeGetAttributes as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 342,
         params: &[
             Param {
                 name: "dataSizes",
@@ -11379,6 +11722,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemRelease as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 343,
         params: &[Param {
             name: "handle",
             doc: "CUmemGenericAllocationHandle",
@@ -11396,6 +11740,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemRetainAllocationHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 344,
         params: &[Param {
             name: "addr",
             doc: "Any",
@@ -11417,6 +11762,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemSetAccess as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 345,
         params: &[
             Param {
                 name: "ptr",
@@ -11461,6 +11807,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemSetMemPool as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 346,
         params: &[
             Param {
                 name: "location",
@@ -11492,6 +11839,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemUnmap as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 347,
         params: &[
             Param {
                 name: "ptr",
@@ -11517,6 +11865,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 348,
         params: &[
             Param {
                 name: "dst",
@@ -11548,6 +11897,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy2D as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 349,
         params: &[Param {
             name: "pCopy",
             doc: "CUDA_MEMCPY2D",
@@ -11565,6 +11915,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy2DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 350,
         params: &[
             Param {
                 name: "pCopy",
@@ -11590,6 +11941,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy2DUnaligned as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 351,
         params: &[Param {
             name: "pCopy",
             doc: "CUDA_MEMCPY2D",
@@ -11607,6 +11959,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3D as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 352,
         params: &[Param {
             name: "pCopy",
             doc: "CUDA_MEMCPY3D",
@@ -11624,6 +11977,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 353,
         params: &[
             Param {
                 name: "pCopy",
@@ -11649,6 +12003,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 354,
         params: &[
             Param {
                 name: "numOps",
@@ -11693,6 +12048,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DPeer as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 355,
         params: &[Param {
             name: "pCopy",
             doc: "CUDA_MEMCPY3D_PEER",
@@ -11710,6 +12066,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DPeerAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 356,
         params: &[
             Param {
                 name: "pCopy",
@@ -11735,6 +12092,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DWithAttributesAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 357,
         params: &[
             Param {
                 name: "op",
@@ -11766,6 +12124,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 358,
         params: &[
             Param {
                 name: "dst",
@@ -11803,6 +12162,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAtoA as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 359,
         params: &[
             Param {
                 name: "dstArray",
@@ -11852,6 +12212,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAtoD as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 360,
         params: &[
             Param {
                 name: "dstDevice",
@@ -11889,6 +12250,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAtoH as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 361,
         params: &[
             Param {
                 name: "dstHost",
@@ -11926,6 +12288,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAtoHAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 362,
         params: &[
             Param {
                 name: "dstHost",
@@ -11975,6 +12338,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 363,
         params: &[
             Param {
                 name: "dsts",
@@ -12080,6 +12444,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoA as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 365,
         params: &[
             Param {
                 name: "dstArray",
@@ -12117,6 +12482,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoD as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 366,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12148,6 +12514,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoDAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 367,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12185,6 +12552,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoH as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 368,
         params: &[
             Param {
                 name: "dstHost",
@@ -12216,6 +12584,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoHAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 369,
         params: &[
             Param {
                 name: "dstHost",
@@ -12253,6 +12622,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyHtoA as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 370,
         params: &[
             Param {
                 name: "dstArray",
@@ -12290,6 +12660,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyHtoAAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 371,
         params: &[
             Param {
                 name: "dstArray",
@@ -12339,6 +12710,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyHtoD as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 372,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12370,6 +12742,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyHtoDAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 373,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12407,6 +12780,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyPeer as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 374,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12456,6 +12830,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyPeerAsync as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 375,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12512,6 +12887,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyWithAttributesAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 376,
         params: &[
             Param {
                 name: "dst",
@@ -12561,6 +12937,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD16 as u16,
         thunk: call_qhq_w,
         keep_gil: false,
+        description: 377,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12592,6 +12969,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD16Async as u16,
         thunk: call_qhqq_w,
         keep_gil: false,
+        description: 378,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12629,6 +13007,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D16 as u16,
         thunk: call_qqhqq_w,
         keep_gil: false,
+        description: 379,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12678,6 +13057,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D16Async as u16,
         thunk: call_qqhqqq_w,
         keep_gil: false,
+        description: 380,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12734,6 +13114,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D32 as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 381,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12783,6 +13164,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D32Async as u16,
         thunk: call_qqwqqq_w,
         keep_gil: false,
+        description: 382,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12839,6 +13221,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D8 as u16,
         thunk: call_qqbqq_w,
         keep_gil: false,
+        description: 383,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12888,6 +13271,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D8Async as u16,
         thunk: call_qqbqqq_w,
         keep_gil: false,
+        description: 384,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12944,6 +13328,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD32 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 385,
         params: &[
             Param {
                 name: "dstDevice",
@@ -12975,6 +13360,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD32Async as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 386,
         params: &[
             Param {
                 name: "dstDevice",
@@ -13012,6 +13398,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD8 as u16,
         thunk: call_qbq_w,
         keep_gil: false,
+        description: 387,
         params: &[
             Param {
                 name: "dstDevice",
@@ -13043,6 +13430,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD8Async as u16,
         thunk: call_qbqq_w,
         keep_gil: false,
+        description: 388,
         params: &[
             Param {
                 name: "dstDevice",
@@ -13080,6 +13468,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayCreate as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 389,
         params: &[
             Param {
                 name: "pMipmappedArrayDesc",
@@ -13109,6 +13498,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 390,
         params: &[Param {
             name: "hMipmappedArray",
             doc: "CUmipmappedArray",
@@ -13126,6 +13516,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayGetLevel as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 391,
         params: &[
             Param {
                 name: "hMipmappedArray",
@@ -13155,6 +13546,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 392,
         params: &[
             Param {
                 name: "mipmap",
@@ -13184,6 +13576,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 393,
         params: &[Param {
             name: "mipmap",
             doc: "CUmipmappedArray",
@@ -13205,6 +13598,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleEnumerateFunctions as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 394,
         params: &[
             Param {
                 name: "numFunctions",
@@ -13234,6 +13628,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 395,
         params: &[
             Param {
                 name: "hmod",
@@ -13263,6 +13658,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetFunctionCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 396,
         params: &[Param {
             name: "mod",
             doc: "CUmodule",
@@ -13284,6 +13680,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 397,
         params: &[
             Param {
                 name: "hmod",
@@ -13320,6 +13717,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetLoadingMode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 398,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -13336,6 +13734,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetSurfRef as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 399,
         params: &[
             Param {
                 name: "hmod",
@@ -13365,6 +13764,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetTexRef as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 400,
         params: &[
             Param {
                 name: "hmod",
@@ -13394,6 +13794,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleLoad as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 401,
         params: &[Param {
             name: "fname",
             doc: "bytes",
@@ -13415,6 +13816,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleLoadData as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 402,
         params: &[Param {
             name: "image",
             doc: "Any",
@@ -13436,6 +13838,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleLoadDataEx as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 403,
         params: &[
             Param {
                 name: "image",
@@ -13490,6 +13893,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleLoadFatBinary as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 404,
         params: &[Param {
             name: "fatCubin",
             doc: "Any",
@@ -13511,6 +13915,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 405,
         params: &[Param {
             name: "hmod",
             doc: "CUmodule",
@@ -13528,6 +13933,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastAddDevice as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 406,
         params: &[
             Param {
                 name: "mcHandle",
@@ -13553,6 +13959,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastBindAddr as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 407,
         params: &[
             Param {
                 name: "mcHandle",
@@ -13602,6 +14009,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastBindAddr_v2 as u16,
         thunk: call_qwqqqq_w,
         keep_gil: false,
+        description: 408,
         params: &[
             Param {
                 name: "mcHandle",
@@ -13658,6 +14066,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastBindMem as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 409,
         params: &[
             Param {
                 name: "mcHandle",
@@ -13714,6 +14123,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastBindMem_v2 as u16,
         thunk: call_qwqqqqq_w,
         keep_gil: false,
+        description: 410,
         params: &[
             Param {
                 name: "mcHandle",
@@ -13777,6 +14187,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 411,
         params: &[Param {
             name: "prop",
             doc: "CUmulticastObjectProp",
@@ -13798,6 +14209,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastGetGranularity as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 412,
         params: &[
             Param {
                 name: "prop",
@@ -13827,6 +14239,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastUnbind as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 413,
         params: &[
             Param {
                 name: "mcHandle",
@@ -13864,6 +14277,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyAvailableDynamicSMemPerBlock as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 414,
         params: &[
             Param {
                 name: "func",
@@ -13899,6 +14313,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxActiveBlocksPerMultiprocessor as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 415,
         params: &[
             Param {
                 name: "func",
@@ -13934,6 +14349,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
+        description: 416,
         params: &[
             Param {
                 name: "func",
@@ -13981,6 +14397,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxActiveClusters as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 417,
         params: &[
             Param {
                 name: "func",
@@ -14010,6 +14427,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxPotentialBlockSize as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 418,
         params: &[
             Param {
                 name: "func",
@@ -14065,6 +14483,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxPotentialBlockSizeWithFlags as u16,
         thunk: call_qqqqqww_w,
         keep_gil: false,
+        description: 419,
         params: &[
             Param {
                 name: "func",
@@ -14127,6 +14546,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxPotentialClusterSize as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 420,
         params: &[
             Param {
                 name: "func",
@@ -14156,6 +14576,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSetSize as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 421,
         params: &[
             Param {
                 name: "hfunc",
@@ -14181,6 +14602,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSetTexRef as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 422,
         params: &[
             Param {
                 name: "hfunc",
@@ -14212,6 +14634,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSetf as u16,
         thunk: call_qwf_w,
         keep_gil: false,
+        description: 423,
         params: &[
             Param {
                 name: "hfunc",
@@ -14243,6 +14666,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSeti as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 424,
         params: &[
             Param {
                 name: "hfunc",
@@ -14274,6 +14698,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSetv as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 425,
         params: &[
             Param {
                 name: "hfunc",
@@ -14311,6 +14736,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuPointerGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 426,
         params: &[
             Param {
                 name: "attribute",
@@ -14340,6 +14766,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuPointerGetAttributes as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 427,
         params: &[
             Param {
                 name: "numAttributes",
@@ -14382,6 +14809,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuPointerSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 428,
         params: &[
             Param {
                 name: "value",
@@ -14413,6 +14841,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuProfilerStart as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 429,
         params: &[],
         words: &[],
         results: &[],
@@ -14425,6 +14854,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuProfilerStop as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 430,
         params: &[],
         words: &[],
         results: &[],
@@ -14437,6 +14867,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSignalExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 431,
         params: &[
             Param {
                 name: "extSemArray",
@@ -14488,6 +14919,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamAddCallback as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 432,
         params: &[
             Param {
                 name: "hStream",
@@ -14525,6 +14957,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamAttachMemAsync as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 433,
         params: &[
             Param {
                 name: "hStream",
@@ -14562,6 +14995,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBatchMemOp as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 434,
         params: &[
             Param {
                 name: "stream",
@@ -14606,6 +15040,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBeginCapture as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 435,
         params: &[
             Param {
                 name: "hStream",
@@ -14631,6 +15066,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBeginCaptureToCig as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 436,
         params: &[
             Param {
                 name: "hStream",
@@ -14656,6 +15092,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBeginCaptureToGraph as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 437,
         params: &[
             Param {
                 name: "hStream",
@@ -14726,6 +15163,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBeginRecaptureToGraph as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
+        description: 438,
         params: &[
             Param {
                 name: "hStream",
@@ -14775,6 +15213,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 439,
         params: &[
             Param {
                 name: "dst",
@@ -14800,6 +15239,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 440,
         params: &[Param {
             name: "Flags",
             doc: "unsigned int",
@@ -14821,6 +15261,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamCreateWithPriority as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 441,
         params: &[
             Param {
                 name: "flags",
@@ -14850,6 +15291,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 442,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -14867,6 +15309,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamEndCapture as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 443,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -14888,6 +15331,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamEndCaptureToCig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 444,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -14905,6 +15349,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 445,
         params: &[
             Param {
                 name: "hStream",
@@ -14934,6 +15379,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetCaptureInfo as u16,
         thunk: call_qqqqqqq_w,
         keep_gil: false,
+        description: 446,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -14990,6 +15436,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetCtx as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 448,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15011,6 +15458,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetCtx_v2 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 449,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15039,6 +15487,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 450,
         params: &[
             Param {
                 name: "hStream",
@@ -15068,6 +15517,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 451,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15089,6 +15539,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 452,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15110,6 +15561,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetGreenCtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 453,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15131,6 +15583,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 454,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15152,6 +15605,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetPriority as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 455,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15173,6 +15627,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamIsCapturing as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 456,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15194,6 +15649,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamQuery as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 457,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15211,6 +15667,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 458,
         params: &[
             Param {
                 name: "hStream",
@@ -15242,6 +15699,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 459,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -15259,6 +15717,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamUpdateCaptureDependencies as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 460,
         params: &[
             Param {
                 name: "hStream",
@@ -15322,6 +15781,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWaitEvent as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 461,
         params: &[
             Param {
                 name: "hStream",
@@ -15353,6 +15813,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWaitValue32 as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 462,
         params: &[
             Param {
                 name: "stream",
@@ -15390,6 +15851,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWaitValue64 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 463,
         params: &[
             Param {
                 name: "stream",
@@ -15427,6 +15889,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWriteValue32 as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 464,
         params: &[
             Param {
                 name: "stream",
@@ -15464,6 +15927,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWriteValue64 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 465,
         params: &[
             Param {
                 name: "stream",
@@ -15501,6 +15965,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfObjectCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 466,
         params: &[Param {
             name: "pResDesc",
             doc: "CUDA_RESOURCE_DESC",
@@ -15522,6 +15987,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfObjectDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 467,
         params: &[Param {
             name: "surfObject",
             doc: "CUsurfObject",
@@ -15539,6 +16005,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfObjectGetResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 468,
         params: &[Param {
             name: "surfObject",
             doc: "CUsurfObject",
@@ -15560,6 +16027,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfRefGetArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 469,
         params: &[Param {
             name: "hSurfRef",
             doc: "CUsurfref",
@@ -15581,6 +16049,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfRefSetArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 470,
         params: &[
             Param {
                 name: "hSurfRef",
@@ -15612,6 +16081,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapEncodeIm2col as u16,
         thunk: call_qwwqqqqqwwqwwww_w,
         keep_gil: false,
+        description: 471,
         params: &[
             Param {
                 name: "tensorDataType",
@@ -15764,6 +16234,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapEncodeIm2colWide as u16,
         thunk: call_qwwqqqwwwwqwwwww_w,
         keep_gil: false,
+        description: 472,
         params: &[
             Param {
                 name: "tensorDataType",
@@ -15909,6 +16380,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapEncodeTiled as u16,
         thunk: call_qwwqqqqqwwww_w,
         keep_gil: false,
+        description: 473,
         params: &[
             Param {
                 name: "tensorDataType",
@@ -16033,6 +16505,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapReplaceAddress as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 474,
         params: &[
             Param {
                 name: "tensorMap",
@@ -16058,6 +16531,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapSetAllocationClass as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 475,
         params: &[
             Param {
                 name: "tensorMap",
@@ -16087,6 +16561,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectCreate as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 476,
         params: &[
             Param {
                 name: "pResDesc",
@@ -16122,6 +16597,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 477,
         params: &[Param {
             name: "texObject",
             doc: "CUtexObject",
@@ -16139,6 +16615,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectGetResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 478,
         params: &[Param {
             name: "texObject",
             doc: "CUtexObject",
@@ -16160,6 +16637,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectGetResourceViewDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 479,
         params: &[Param {
             name: "texObject",
             doc: "CUtexObject",
@@ -16181,6 +16659,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectGetTextureDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 480,
         params: &[Param {
             name: "texObject",
             doc: "CUtexObject",
@@ -16202,6 +16681,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 481,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -16218,6 +16698,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 482,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16235,6 +16716,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetAddress as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 483,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16256,6 +16738,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetAddressMode as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 484,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16285,6 +16768,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 485,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16306,6 +16790,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetBorderColor as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 486,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16327,6 +16812,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetFilterMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 487,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16348,6 +16834,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 488,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16369,6 +16856,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetFormat as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 489,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16397,6 +16885,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMaxAnisotropy as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 490,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16418,6 +16907,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMipmapFilterMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 491,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16439,6 +16929,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMipmapLevelBias as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 492,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16460,6 +16951,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMipmapLevelClamp as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 493,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16488,6 +16980,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 494,
         params: &[Param {
             name: "hTexRef",
             doc: "CUtexref",
@@ -16509,6 +17002,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetAddress as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 495,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16544,6 +17038,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetAddress2D as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 496,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16581,6 +17076,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetAddressMode as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 497,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16612,6 +17108,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 498,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16643,6 +17140,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetBorderColor as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 499,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16668,6 +17166,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetFilterMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 500,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16693,6 +17192,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 501,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16718,6 +17218,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetFormat as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 502,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16749,6 +17250,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMaxAnisotropy as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 503,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16774,6 +17276,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMipmapFilterMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 504,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16799,6 +17302,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMipmapLevelBias as u16,
         thunk: call_qf_w,
         keep_gil: false,
+        description: 505,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16824,6 +17328,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMipmapLevelClamp as u16,
         thunk: call_qff_w,
         keep_gil: false,
+        description: 506,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16855,6 +17360,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMipmappedArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 507,
         params: &[
             Param {
                 name: "hTexRef",
@@ -16886,6 +17392,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuThreadExchangeStreamCaptureMode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 508,
         params: &[Param {
             name: "mode",
             doc: "CUstreamCaptureMode",
@@ -16907,6 +17414,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuUserObjectCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
+        description: 509,
         params: &[
             Param {
                 name: "ptr",
@@ -16954,6 +17462,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuUserObjectRelease as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 510,
         params: &[
             Param {
                 name: "object",
@@ -16979,6 +17488,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuUserObjectRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 511,
         params: &[
             Param {
                 name: "object",
@@ -17004,6 +17514,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuVDPAUCtxCreate as u16,
         thunk: call_qwwwq_w,
         keep_gil: false,
+        description: 512,
         params: &[
             Param {
                 name: "flags",
@@ -17051,6 +17562,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuVDPAUGetDevice as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 513,
         params: &[
             Param {
                 name: "vdpDevice",
@@ -17080,6 +17592,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuWaitExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 514,
         params: &[
             Param {
                 name: "extSemArray",
@@ -17131,6 +17644,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: NO_DESCRIPTION,
         params: &[Param {
             name: "objType",
             doc: "Any",

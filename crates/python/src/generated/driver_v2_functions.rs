@@ -40,6 +40,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArray3DCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 0,
         params: &[Param {
             name: "p_allocate_array",
             doc: "Array3dDescriptor_v2",
@@ -66,6 +67,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArray3DGetDescriptor as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 1,
         params: &[Param {
             name: "h_array",
             doc: "intptr_t",
@@ -92,6 +94,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 2,
         params: &[Param {
             name: "p_allocate_array",
             doc: "ArrayDescriptor_v2",
@@ -118,6 +121,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "h_array",
             doc: "intptr_t",
@@ -140,6 +144,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayGetDescriptor as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 4,
         params: &[Param {
             name: "h_array",
             doc: "intptr_t",
@@ -166,6 +171,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 5,
         params: &[
             Param {
                 name: "array",
@@ -200,6 +206,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayGetPlane as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 6,
         params: &[
             Param {
                 name: "h_array",
@@ -234,6 +241,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 7,
         params: &[Param {
             name: "array",
             doc: "intptr_t",
@@ -260,6 +268,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointOperationComplete as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 8,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -282,6 +291,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessCheckpoint as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 9,
         params: &[
             Param {
                 name: "pid",
@@ -312,6 +322,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessGetRestoreThreadId as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 10,
         params: &[Param {
             name: "pid",
             doc: "int",
@@ -338,6 +349,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessGetState as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 11,
         params: &[Param {
             name: "pid",
             doc: "int",
@@ -364,6 +376,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessLock as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 12,
         params: &[
             Param {
                 name: "pid",
@@ -394,6 +407,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessRestore as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 13,
         params: &[
             Param {
                 name: "pid",
@@ -424,6 +438,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCheckpointProcessUnlock as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 14,
         params: &[
             Param {
                 name: "pid",
@@ -454,6 +469,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpDeregisterCompleteCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 15,
         params: &[Param {
             name: "callback",
             doc: "intptr_t",
@@ -476,6 +492,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpDeregisterStartCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 16,
         params: &[Param {
             name: "callback",
             doc: "intptr_t",
@@ -498,6 +515,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpGetAttribute as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 17,
         params: &[Param {
             name: "attrib",
             doc: "int",
@@ -524,6 +542,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpGetAttributeGlobal as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 18,
         params: &[Param {
             name: "attrib",
             doc: "int",
@@ -550,6 +569,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpRegisterCompleteCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 19,
         params: &[
             Param {
                 name: "callback",
@@ -584,6 +604,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpRegisterStartCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 20,
         params: &[
             Param {
                 name: "callback",
@@ -618,6 +639,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpSetAttribute as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 21,
         params: &[
             Param {
                 name: "attrib",
@@ -648,6 +670,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCoredumpSetAttributeGlobal as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 22,
         params: &[
             Param {
                 name: "attrib",
@@ -678,6 +701,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxAttach as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 23,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -704,6 +728,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 24,
         params: &[
             Param {
                 name: "ctx_create_params",
@@ -744,6 +769,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 25,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -766,6 +792,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxDetach as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 26,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -788,6 +815,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxDisablePeerAccess as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 27,
         params: &[Param {
             name: "peer_context",
             doc: "intptr_t",
@@ -810,6 +838,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxEnablePeerAccess as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 28,
         params: &[
             Param {
                 name: "peer_context",
@@ -840,6 +869,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxFromGreenCtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 29,
         params: &[Param {
             name: "h_ctx",
             doc: "intptr_t",
@@ -866,6 +896,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetApiVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 30,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -892,6 +923,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetCacheConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 31,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -913,6 +945,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetCurrent as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 32,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -934,6 +967,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 33,
         params: &[
             Param {
                 name: "h_ctx",
@@ -968,6 +1002,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetDevice as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 34,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -989,6 +1024,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetDevice_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 35,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -1015,6 +1051,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetExecAffinity as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 36,
         params: &[Param {
             name: "type",
             doc: "int",
@@ -1041,6 +1078,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetFlags as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 37,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1062,6 +1100,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 38,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -1088,6 +1127,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetLimit as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 39,
         params: &[Param {
             name: "limit",
             doc: "int",
@@ -1114,6 +1154,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetSharedMemConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 40,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1135,6 +1176,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxGetStreamPriorityRange as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 41,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -1163,6 +1205,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxPopCurrent as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 42,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1184,6 +1227,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxPushCurrent as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 43,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -1206,6 +1250,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 44,
         params: &[
             Param {
                 name: "h_ctx",
@@ -1236,6 +1281,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxResetPersistingL2Cache as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 45,
         params: &[],
         words: &[],
         results: &[],
@@ -1253,6 +1299,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetCacheConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 46,
         params: &[Param {
             name: "config",
             doc: "int",
@@ -1275,6 +1322,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetCurrent as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 47,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -1297,6 +1345,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 48,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -1319,6 +1368,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 49,
         params: &[
             Param {
                 name: "limit",
@@ -1349,6 +1399,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSetSharedMemConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 50,
         params: &[Param {
             name: "config",
             doc: "int",
@@ -1371,6 +1422,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSynchronize as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 51,
         params: &[],
         words: &[],
         results: &[],
@@ -1388,6 +1440,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxSynchronize_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 52,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -1410,6 +1463,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 53,
         params: &[
             Param {
                 name: "h_ctx",
@@ -1440,6 +1494,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDestroyExternalMemory as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 54,
         params: &[Param {
             name: "ext_mem",
             doc: "intptr_t",
@@ -1462,6 +1517,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDestroyExternalSemaphore as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 55,
         params: &[Param {
             name: "ext_sem",
             doc: "intptr_t",
@@ -1484,6 +1540,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevResourceGenerateDesc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 56,
         params: &[
             Param {
                 name: "resources",
@@ -1518,6 +1575,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevSmResourceSplit as u16,
         thunk: call_qwqqwq_w,
         keep_gil: false,
+        description: 57,
         params: &[
             Param {
                 name: "nb_groups",
@@ -1578,6 +1636,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevSmResourceSplitByCount as u16,
         thunk: call_qqqqww_w,
         keep_gil: false,
+        description: 58,
         params: &[
             Param {
                 name: "input",
@@ -1635,6 +1694,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceCanAccessPeer as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 59,
         params: &[
             Param {
                 name: "dev",
@@ -1669,6 +1729,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceComputeCapability as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 60,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -1702,6 +1763,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGet as u16,
         thunk: call_qw_w,
         keep_gil: true,
+        description: 61,
         params: &[Param {
             name: "ordinal",
             doc: "int",
@@ -1728,6 +1790,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: true,
+        description: 62,
         params: &[
             Param {
                 name: "attrib",
@@ -1762,6 +1825,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetByPCIBusId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 63,
         params: &[Param {
             name: "pci_bus_id",
             doc: "bytes",
@@ -1788,6 +1852,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetCliqueCount as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 64,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -1814,6 +1879,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetCliqueInfo as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 65,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -1843,6 +1909,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetCount as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 66,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1864,6 +1931,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetDefaultMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 67,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -1890,6 +1958,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetDevResource as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 68,
         params: &[
             Param {
                 name: "device",
@@ -1924,6 +1993,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetExecAffinitySupport as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 69,
         params: &[
             Param {
                 name: "type",
@@ -1958,6 +2028,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetFabricClusterUuid as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 70,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -1984,6 +2055,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 71,
         params: &[
             Param {
                 name: "device",
@@ -2018,6 +2090,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetHostAtomicCapabilities as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 72,
         params: &[
             Param {
                 name: "operations",
@@ -2052,6 +2125,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetLuid as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 73,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2085,6 +2159,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 74,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2111,6 +2186,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetName as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 75,
         params: &[
             Param {
                 name: "len",
@@ -2145,6 +2221,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetNvSciSyncAttributes as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 76,
         params: &[
             Param {
                 name: "nv_sci_sync_attr_list",
@@ -2185,6 +2262,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetP2PAtomicCapabilities as u16,
         thunk: call_qqwww_w,
         keep_gil: false,
+        description: 77,
         params: &[
             Param {
                 name: "operations",
@@ -2237,6 +2315,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetP2PAttribute as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 78,
         params: &[
             Param {
                 name: "attrib",
@@ -2277,6 +2356,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetPCIBusId as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 79,
         params: &[
             Param {
                 name: "len",
@@ -2311,6 +2391,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetProperties as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 80,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2337,6 +2418,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetTexture1DLinearMaxWidth as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 81,
         params: &[
             Param {
                 name: "format",
@@ -2377,6 +2459,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGetUuid as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 82,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2403,6 +2486,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceGraphMemTrim as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 83,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -2425,6 +2509,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxGetState as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 84,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2458,6 +2543,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxRelease as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 85,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2480,6 +2566,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxReset as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 86,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2502,6 +2589,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 87,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2528,6 +2616,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDevicePrimaryCtxSetFlags as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 88,
         params: &[
             Param {
                 name: "dev",
@@ -2558,6 +2647,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceRegisterAsyncNotification as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 89,
         params: &[
             Param {
                 name: "device",
@@ -2598,6 +2688,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceSetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 90,
         params: &[
             Param {
                 name: "device",
@@ -2634,6 +2725,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceSetMemPool as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 91,
         params: &[
             Param {
                 name: "dev",
@@ -2664,6 +2756,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceTotalMem as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 92,
         params: &[Param {
             name: "dev",
             doc: "int",
@@ -2690,6 +2783,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDeviceUnregisterAsyncNotification as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 93,
         params: &[
             Param {
                 name: "device",
@@ -2720,6 +2814,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuDriverGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 94,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -2741,6 +2836,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerAcquireFrame as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 95,
         params: &[
             Param {
                 name: "conn",
@@ -2786,6 +2882,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerConnect as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 96,
         params: &[Param {
             name: "stream",
             doc: "intptr_t",
@@ -2812,6 +2909,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerConnectWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 97,
         params: &[
             Param {
                 name: "stream",
@@ -2846,6 +2944,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 98,
         params: &[Param {
             name: "conn",
             doc: "intptr_t",
@@ -2868,6 +2967,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamConsumerReleaseFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 99,
         params: &[
             Param {
                 name: "conn",
@@ -2904,6 +3004,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamProducerConnect as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 100,
         params: &[
             Param {
                 name: "stream",
@@ -2944,6 +3045,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamProducerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 101,
         params: &[Param {
             name: "conn",
             doc: "intptr_t",
@@ -2966,6 +3068,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamProducerPresentFrame as u16,
         thunk: call_q_cueglframe_st_q_w,
         keep_gil: false,
+        description: 102,
         params: &[
             Param {
                 name: "conn",
@@ -3002,6 +3105,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEGLStreamProducerReturnFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 103,
         params: &[
             Param {
                 name: "conn",
@@ -3038,6 +3142,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 104,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -3064,6 +3169,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventCreateFromEGLSync as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 105,
         params: &[
             Param {
                 name: "egl_sync",
@@ -3098,6 +3204,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 106,
         params: &[Param {
             name: "h_event",
             doc: "intptr_t",
@@ -3120,6 +3227,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventElapsedTime as u16,
         thunk: call_qqq_w,
         keep_gil: true,
+        description: 107,
         params: &[
             Param {
                 name: "h_start",
@@ -3154,6 +3262,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventQuery as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 108,
         params: &[Param {
             name: "h_event",
             doc: "intptr_t",
@@ -3176,6 +3285,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventRecord as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 109,
         params: &[
             Param {
                 name: "h_event",
@@ -3206,6 +3316,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventRecordWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 110,
         params: &[
             Param {
                 name: "h_event",
@@ -3242,6 +3353,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuEventSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 111,
         params: &[Param {
             name: "h_event",
             doc: "intptr_t",
@@ -3264,6 +3376,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuExternalMemoryGetMappedBuffer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 112,
         params: &[
             Param {
                 name: "ext_mem",
@@ -3298,6 +3411,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuExternalMemoryGetMappedMipmappedArray as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 113,
         params: &[
             Param {
                 name: "ext_mem",
@@ -3332,6 +3446,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFabricCpyBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 114,
         params: &[
             Param {
                 name: "num_ops",
@@ -3374,6 +3489,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFlushGPUDirectRDMAWrites as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 115,
         params: &[
             Param {
                 name: "target",
@@ -3404,6 +3520,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 116,
         params: &[
             Param {
                 name: "attrib",
@@ -3438,6 +3555,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetModule as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 117,
         params: &[Param {
             name: "hfunc",
             doc: "intptr_t",
@@ -3464,6 +3582,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetName as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 118,
         params: &[Param {
             name: "hfunc",
             doc: "intptr_t",
@@ -3490,6 +3609,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 119,
         params: &[Param {
             name: "func",
             doc: "intptr_t",
@@ -3516,6 +3636,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncGetParamInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 120,
         params: &[
             Param {
                 name: "func",
@@ -3557,6 +3678,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncIsLoaded as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 121,
         params: &[Param {
             name: "function",
             doc: "intptr_t",
@@ -3583,6 +3705,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncLoad as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 122,
         params: &[Param {
             name: "function",
             doc: "intptr_t",
@@ -3605,6 +3728,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 123,
         params: &[
             Param {
                 name: "hfunc",
@@ -3641,6 +3765,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetBlockShape as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 124,
         params: &[
             Param {
                 name: "hfunc",
@@ -3683,6 +3808,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetCacheConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 125,
         params: &[
             Param {
                 name: "hfunc",
@@ -3713,6 +3839,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetSharedMemConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 126,
         params: &[
             Param {
                 name: "hfunc",
@@ -3743,6 +3870,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuFuncSetSharedSize as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 127,
         params: &[
             Param {
                 name: "hfunc",
@@ -3773,6 +3901,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGetErrorName as u16,
         thunk: call_wq_w,
         keep_gil: true,
+        description: 129,
         params: &[Param {
             name: "error",
             doc: "int",
@@ -3799,6 +3928,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGetErrorString as u16,
         thunk: call_wq_w,
         keep_gil: true,
+        description: 130,
         params: &[Param {
             name: "error",
             doc: "int",
@@ -3825,6 +3955,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGetExportTable as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 131,
         params: &[Param {
             name: "p_export_table_id",
             doc: "Uuid",
@@ -3851,6 +3982,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGetProcAddress as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 132,
         params: &[
             Param {
                 name: "symbol",
@@ -3904,6 +4036,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGLGetDevices as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 128,
         params: &[Param {
             name: "device_list",
             doc: "int",
@@ -3930,6 +4063,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddBatchMemOpNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 133,
         params: &[
             Param {
                 name: "h_graph",
@@ -3982,6 +4116,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddChildGraphNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 134,
         params: &[
             Param {
                 name: "h_graph",
@@ -4034,6 +4169,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 135,
         params: &[
             Param {
                 name: "h_graph",
@@ -4088,6 +4224,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddEmptyNode as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 136,
         params: &[
             Param {
                 name: "h_graph",
@@ -4128,6 +4265,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddEventRecordNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 137,
         params: &[
             Param {
                 name: "h_graph",
@@ -4180,6 +4318,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddEventWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 138,
         params: &[
             Param {
                 name: "h_graph",
@@ -4232,6 +4371,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddExternalSemaphoresSignalNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 139,
         params: &[
             Param {
                 name: "h_graph",
@@ -4284,6 +4424,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddExternalSemaphoresWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 140,
         params: &[
             Param {
                 name: "h_graph",
@@ -4336,6 +4477,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddHostNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 141,
         params: &[
             Param {
                 name: "h_graph",
@@ -4388,6 +4530,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddKernelNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 142,
         params: &[
             Param {
                 name: "h_graph",
@@ -4440,6 +4583,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddMemAllocNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 143,
         params: &[
             Param {
                 name: "h_graph",
@@ -4492,6 +4636,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddMemFreeNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 144,
         params: &[
             Param {
                 name: "h_graph",
@@ -4544,6 +4689,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddMemcpyNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 145,
         params: &[
             Param {
                 name: "h_graph",
@@ -4603,6 +4749,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddMemsetNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 146,
         params: &[
             Param {
                 name: "h_graph",
@@ -4662,6 +4809,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 147,
         params: &[
             Param {
                 name: "h_graph",
@@ -4721,6 +4869,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphAddNode_v3 as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 148,
         params: &[
             Param {
                 name: "h_graph",
@@ -4780,6 +4929,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphBatchMemOpNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 149,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -4806,6 +4956,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphBatchMemOpNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 150,
         params: &[
             Param {
                 name: "h_node",
@@ -4836,6 +4987,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphChildGraphNodeGetGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 151,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -4862,6 +5014,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphClone as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 152,
         params: &[Param {
             name: "original_graph",
             doc: "intptr_t",
@@ -4888,6 +5041,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphConditionalHandleCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
+        description: 153,
         params: &[
             Param {
                 name: "h_graph",
@@ -4940,6 +5094,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 154,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -4966,6 +5121,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphDebugDotPrint as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 155,
         params: &[
             Param {
                 name: "h_graph",
@@ -5002,6 +5158,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 156,
         params: &[Param {
             name: "h_graph",
             doc: "intptr_t",
@@ -5024,6 +5181,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphDestroyNode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 157,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5046,6 +5204,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphEventRecordNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 158,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5072,6 +5231,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphEventRecordNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 159,
         params: &[
             Param {
                 name: "h_node",
@@ -5102,6 +5262,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphEventWaitNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 160,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5128,6 +5289,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphEventWaitNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 161,
         params: &[
             Param {
                 name: "h_node",
@@ -5158,6 +5320,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecBatchMemOpNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 162,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5194,6 +5357,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecChildGraphNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 163,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5230,6 +5394,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 164,
         params: &[Param {
             name: "h_graph_exec",
             doc: "intptr_t",
@@ -5252,6 +5417,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecEventRecordNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 165,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5288,6 +5454,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecEventWaitNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 166,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5324,6 +5491,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 167,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5360,6 +5528,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 168,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5396,6 +5565,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 169,
         params: &[Param {
             name: "h_graph_exec",
             doc: "intptr_t",
@@ -5422,6 +5592,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 170,
         params: &[Param {
             name: "h_graph_exec",
             doc: "intptr_t",
@@ -5448,6 +5619,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecHostNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 171,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5484,6 +5656,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecKernelNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 172,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5520,6 +5693,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecMemcpyNodeSetParams as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 173,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5562,6 +5736,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecMemsetNodeSetParams as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 174,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5604,6 +5779,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 175,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5640,6 +5816,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExecUpdate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 176,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5674,6 +5851,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExternalSemaphoresSignalNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 177,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5700,6 +5878,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 178,
         params: &[
             Param {
                 name: "h_node",
@@ -5730,6 +5909,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExternalSemaphoresWaitNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 179,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5756,6 +5936,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 180,
         params: &[
             Param {
                 name: "h_node",
@@ -5786,6 +5967,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphGetEdges as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 181,
         params: &[Param {
             name: "h_graph",
             doc: "intptr_t",
@@ -5833,6 +6015,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 182,
         params: &[Param {
             name: "h_graph",
             doc: "intptr_t",
@@ -5859,6 +6042,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphGetNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 183,
         params: &[Param {
             name: "h_graph",
             doc: "intptr_t",
@@ -5888,6 +6072,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphGetRootNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 184,
         params: &[Param {
             name: "h_graph",
             doc: "intptr_t",
@@ -5917,6 +6102,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphHostNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 185,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5943,6 +6129,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphHostNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 186,
         params: &[
             Param {
                 name: "h_node",
@@ -5973,6 +6160,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphInstantiate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 187,
         params: &[
             Param {
                 name: "h_graph",
@@ -6007,6 +6195,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphInstantiateWithParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 188,
         params: &[
             Param {
                 name: "h_graph",
@@ -6041,6 +6230,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 189,
         params: &[
             Param {
                 name: "dst",
@@ -6071,6 +6261,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 190,
         params: &[
             Param {
                 name: "h_node",
@@ -6105,6 +6296,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 191,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6131,6 +6323,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 192,
         params: &[
             Param {
                 name: "h_node",
@@ -6167,6 +6360,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphKernelNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 193,
         params: &[
             Param {
                 name: "h_node",
@@ -6197,6 +6391,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphLaunch as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 194,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -6227,6 +6422,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemAllocNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 195,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6253,6 +6449,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemFreeNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 196,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6279,6 +6476,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemcpyNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 197,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6305,6 +6503,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemcpyNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 198,
         params: &[
             Param {
                 name: "h_node",
@@ -6335,6 +6534,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemsetNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 199,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6361,6 +6561,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphMemsetNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 200,
         params: &[
             Param {
                 name: "h_node",
@@ -6391,6 +6592,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeFindInClone as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 201,
         params: &[
             Param {
                 name: "h_original_node",
@@ -6425,6 +6627,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetContainingGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 202,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6451,6 +6654,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetDependencies as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 203,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6487,6 +6691,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetDependentNodes as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 204,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6523,6 +6728,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 205,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -6557,6 +6763,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetLocalId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 206,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6583,6 +6790,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 207,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6609,6 +6817,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetToolsId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 208,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6635,6 +6844,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeGetType as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 209,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -6661,6 +6871,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeSetEnabled as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 210,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -6697,6 +6908,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 211,
         params: &[
             Param {
                 name: "h_node",
@@ -6727,6 +6939,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphNodeSetParams_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 212,
         params: &[
             Param {
                 name: "h_node",
@@ -6757,6 +6970,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphReleaseUserObject as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 213,
         params: &[
             Param {
                 name: "graph",
@@ -6793,6 +7007,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphRemoveDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 214,
         params: &[
             Param {
                 name: "h_graph",
@@ -6847,6 +7062,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphRetainUserObject as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 215,
         params: &[
             Param {
                 name: "graph",
@@ -6889,6 +7105,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphUpload as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 216,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -6919,6 +7136,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsEGLRegisterImage as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 217,
         params: &[
             Param {
                 name: "image",
@@ -6953,6 +7171,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsGLRegisterBuffer as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 218,
         params: &[
             Param {
                 name: "buffer",
@@ -6987,6 +7206,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsGLRegisterImage as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 219,
         params: &[
             Param {
                 name: "image",
@@ -7027,6 +7247,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsMapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 220,
         params: &[
             Param {
                 name: "count",
@@ -7063,6 +7284,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsResourceGetMappedEglFrame as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 221,
         params: &[
             Param {
                 name: "egl_frame",
@@ -7105,6 +7327,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsResourceGetMappedMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 222,
         params: &[Param {
             name: "resource",
             doc: "intptr_t",
@@ -7131,6 +7354,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsResourceGetMappedPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 223,
         params: &[Param {
             name: "resource",
             doc: "intptr_t",
@@ -7164,6 +7388,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsResourceSetMapFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 224,
         params: &[
             Param {
                 name: "resource",
@@ -7194,6 +7419,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsSubResourceGetMappedArray as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 225,
         params: &[
             Param {
                 name: "resource",
@@ -7234,6 +7460,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsUnmapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 226,
         params: &[
             Param {
                 name: "count",
@@ -7270,6 +7497,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsUnregisterResource as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 227,
         params: &[Param {
             name: "resource",
             doc: "intptr_t",
@@ -7292,6 +7520,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsVDPAURegisterOutputSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 228,
         params: &[
             Param {
                 name: "vdp_surface",
@@ -7326,6 +7555,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGraphicsVDPAURegisterVideoSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 229,
         params: &[
             Param {
                 name: "vdp_surface",
@@ -7360,6 +7590,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 230,
         params: &[
             Param {
                 name: "desc",
@@ -7400,6 +7631,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 231,
         params: &[Param {
             name: "h_ctx",
             doc: "intptr_t",
@@ -7422,6 +7654,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 232,
         params: &[
             Param {
                 name: "h_ctx",
@@ -7456,6 +7689,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 233,
         params: &[Param {
             name: "green_ctx",
             doc: "intptr_t",
@@ -7482,6 +7716,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 234,
         params: &[
             Param {
                 name: "h_ctx",
@@ -7512,6 +7747,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxStreamCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 235,
         params: &[
             Param {
                 name: "green_ctx",
@@ -7552,6 +7788,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuGreenCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 236,
         params: &[
             Param {
                 name: "h_ctx",
@@ -7582,6 +7819,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuImportExternalMemory as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 237,
         params: &[Param {
             name: "mem_handle_desc",
             doc: "ExternalMemoryHandleDesc_v1",
@@ -7608,6 +7846,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuImportExternalSemaphore as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 238,
         params: &[Param {
             name: "sem_handle_desc",
             doc: "ExternalSemaphoreHandleDesc_v1",
@@ -7634,6 +7873,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuInit as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 239,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -7656,6 +7896,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcCloseMemHandle as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 240,
         params: &[Param {
             name: "dptr",
             doc: "unsigned long long",
@@ -7678,6 +7919,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcGetEventHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 241,
         params: &[Param {
             name: "event",
             doc: "intptr_t",
@@ -7704,6 +7946,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcGetMemHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 242,
         params: &[Param {
             name: "dptr",
             doc: "unsigned long long",
@@ -7730,6 +7973,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcOpenEventHandle as u16,
         thunk: call_q_cuipceventhandle_st_w,
         keep_gil: false,
+        description: 243,
         params: &[Param {
             name: "handle",
             doc: "IpcEventHandle_v1",
@@ -7756,6 +8000,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuIpcOpenMemHandle as u16,
         thunk: call_q_cuipcmemhandle_st_w_w,
         keep_gil: false,
+        description: 244,
         params: &[
             Param {
                 name: "handle",
@@ -7790,6 +8035,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetAttribute as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 245,
         params: &[
             Param {
                 name: "attrib",
@@ -7830,6 +8076,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetFunction as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 246,
         params: &[Param {
             name: "kernel",
             doc: "intptr_t",
@@ -7856,6 +8103,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetLibrary as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 247,
         params: &[Param {
             name: "kernel",
             doc: "intptr_t",
@@ -7882,6 +8130,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetName as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 248,
         params: &[Param {
             name: "hfunc",
             doc: "intptr_t",
@@ -7908,6 +8157,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 249,
         params: &[Param {
             name: "kernel",
             doc: "intptr_t",
@@ -7934,6 +8184,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelGetParamInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 250,
         params: &[
             Param {
                 name: "kernel",
@@ -7975,6 +8226,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelSetAttribute as u16,
         thunk: call_wwqw_w,
         keep_gil: false,
+        description: 251,
         params: &[
             Param {
                 name: "attrib",
@@ -8017,6 +8269,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuKernelSetCacheConfig as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 252,
         params: &[
             Param {
                 name: "kernel",
@@ -8053,6 +8306,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunch as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 253,
         params: &[Param {
             name: "f",
             doc: "intptr_t",
@@ -8075,6 +8329,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchCooperativeKernel as u16,
         thunk: call_qwwwwwwwqq_w,
         keep_gil: false,
+        description: 254,
         params: &[
             Param {
                 name: "f",
@@ -8164,6 +8419,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchCooperativeKernelMultiDevice as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 255,
         params: &[
             Param {
                 name: "launch_params_list",
@@ -8200,6 +8456,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchGrid as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 256,
         params: &[
             Param {
                 name: "f",
@@ -8236,6 +8493,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchGridAsync as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
+        description: 257,
         params: &[
             Param {
                 name: "f",
@@ -8278,6 +8536,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchHostFunc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 258,
         params: &[
             Param {
                 name: "h_stream",
@@ -8314,6 +8573,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchHostFunc_v2 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 259,
         params: &[
             Param {
                 name: "h_stream",
@@ -8356,6 +8616,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchKernel as u16,
         thunk: call_qwwwwwwwqqq_w,
         keep_gil: false,
+        description: 260,
         params: &[
             Param {
                 name: "f",
@@ -8452,6 +8713,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLaunchKernelEx as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 261,
         params: &[
             Param {
                 name: "config",
@@ -8494,6 +8756,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryEnumerateKernels as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 262,
         params: &[Param {
             name: "lib",
             doc: "intptr_t",
@@ -8520,6 +8783,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 263,
         params: &[
             Param {
                 name: "library",
@@ -8561,6 +8825,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetKernel as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 264,
         params: &[
             Param {
                 name: "library",
@@ -8595,6 +8860,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetKernelCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 265,
         params: &[Param {
             name: "lib",
             doc: "intptr_t",
@@ -8621,6 +8887,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetManaged as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 266,
         params: &[
             Param {
                 name: "library",
@@ -8662,6 +8929,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetModule as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 267,
         params: &[Param {
             name: "library",
             doc: "intptr_t",
@@ -8688,6 +8956,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryGetUnifiedFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 268,
         params: &[
             Param {
                 name: "library",
@@ -8722,6 +8991,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryLoadData as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
+        description: 269,
         params: &[
             Param {
                 name: "code",
@@ -8795,6 +9065,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryLoadFromFile as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
+        description: 270,
         params: &[
             Param {
                 name: "file_name",
@@ -8868,6 +9139,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLibraryUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 271,
         params: &[Param {
             name: "library",
             doc: "intptr_t",
@@ -8890,6 +9162,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkAddData as u16,
         thunk: call_qwqqqwqq_w,
         keep_gil: false,
+        description: 272,
         params: &[
             Param {
                 name: "state",
@@ -8965,6 +9238,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkAddFile as u16,
         thunk: call_qwqwqq_w,
         keep_gil: false,
+        description: 273,
         params: &[
             Param {
                 name: "state",
@@ -9026,6 +9300,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkComplete as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 274,
         params: &[Param {
             name: "state",
             doc: "intptr_t",
@@ -9052,6 +9327,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkCreate as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 275,
         params: &[
             Param {
                 name: "num_options",
@@ -9092,6 +9368,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLinkDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 276,
         params: &[Param {
             name: "state",
             doc: "intptr_t",
@@ -9114,6 +9391,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointAddDevice as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 277,
         params: &[
             Param {
                 name: "le_id",
@@ -9144,6 +9422,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointBindAddr as u16,
         thunk: call_wwqqqq_w,
         keep_gil: false,
+        description: 278,
         params: &[
             Param {
                 name: "le_id",
@@ -9205,6 +9484,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointBindMem as u16,
         thunk: call_wwqqqqq_w,
         keep_gil: false,
+        description: 279,
         params: &[
             Param {
                 name: "le_id",
@@ -9273,6 +9553,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointCreate as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 280,
         params: &[
             Param {
                 name: "le_id",
@@ -9303,6 +9584,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointDestroy as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 281,
         params: &[Param {
             name: "le_id",
             doc: "unsigned int",
@@ -9325,6 +9607,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointExport as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 282,
         params: &[
             Param {
                 name: "le_id",
@@ -9359,6 +9642,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointGetLimits as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 283,
         params: &[Param {
             name: "prop",
             doc: "LogicalEndpointProp",
@@ -9392,6 +9676,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointIdRelease as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 284,
         params: &[
             Param {
                 name: "base_le_id",
@@ -9422,6 +9707,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointIdReserve as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 285,
         params: &[Param {
             name: "count",
             doc: "unsigned int",
@@ -9448,6 +9734,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointImport as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 286,
         params: &[
             Param {
                 name: "le_id",
@@ -9484,6 +9771,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointQuery as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 287,
         params: &[
             Param {
                 name: "le_id",
@@ -9518,6 +9806,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogicalEndpointUnbind as u16,
         thunk: call_wwqq_w,
         keep_gil: false,
+        description: 288,
         params: &[
             Param {
                 name: "le_id",
@@ -9560,6 +9849,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsCurrent as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 289,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -9586,6 +9876,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsDumpToFile as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 290,
         params: &[
             Param {
                 name: "iterator",
@@ -9626,6 +9917,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsDumpToMemory as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 291,
         params: &[
             Param {
                 name: "iterator",
@@ -9668,6 +9960,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsRegisterCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 292,
         params: &[
             Param {
                 name: "callback_func",
@@ -9702,6 +9995,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuLogsUnregisterCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 293,
         params: &[Param {
             name: "callback",
             doc: "intptr_t",
@@ -9724,6 +10018,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAddressFree as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 294,
         params: &[
             Param {
                 name: "ptr",
@@ -9754,6 +10049,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAddressReserve as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 295,
         params: &[
             Param {
                 name: "size",
@@ -9806,6 +10102,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAdvise as u16,
         thunk: call_qqw_cumemlocation_st_w,
         keep_gil: false,
+        description: 296,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -9848,6 +10145,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 298,
         params: &[
             Param {
                 name: "bytesize",
@@ -9882,6 +10180,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocFromPoolAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 299,
         params: &[
             Param {
                 name: "bytesize",
@@ -9922,6 +10221,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocHost as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 300,
         params: &[Param {
             name: "bytesize",
             doc: "size_t",
@@ -9948,6 +10248,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocManaged as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 301,
         params: &[
             Param {
                 name: "bytesize",
@@ -9982,6 +10283,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAllocPitch as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 302,
         params: &[
             Param {
                 name: "width_in_bytes",
@@ -10035,6 +10337,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemAlloc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 297,
         params: &[Param {
             name: "bytesize",
             doc: "size_t",
@@ -10061,6 +10364,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemBatchDecompressAsync as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 303,
         params: &[
             Param {
                 name: "params_array",
@@ -10113,6 +10417,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemCreate as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 304,
         params: &[
             Param {
                 name: "size",
@@ -10153,6 +10458,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemDiscardAndPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 305,
         params: &[
             Param {
                 name: "dptrs",
@@ -10228,6 +10534,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemDiscardBatchAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 306,
         params: &[
             Param {
                 name: "dptrs",
@@ -10282,6 +10589,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemExportToShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 307,
         params: &[
             Param {
                 name: "handle",
@@ -10322,6 +10630,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemFreeAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 309,
         params: &[
             Param {
                 name: "dptr",
@@ -10352,6 +10661,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemFreeHost as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 310,
         params: &[Param {
             name: "p",
             doc: "bytes",
@@ -10374,6 +10684,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemFree as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 308,
         params: &[Param {
             name: "dptr",
             doc: "unsigned long long",
@@ -10396,6 +10707,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 311,
         params: &[
             Param {
                 name: "location",
@@ -10430,6 +10742,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetAddressRange as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 312,
         params: &[Param {
             name: "dptr",
             doc: "unsigned long long",
@@ -10463,6 +10776,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetAllocationGranularity as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 313,
         params: &[
             Param {
                 name: "prop",
@@ -10497,6 +10811,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetAllocationPropertiesFromHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 314,
         params: &[Param {
             name: "handle",
             doc: "unsigned long long",
@@ -10523,6 +10838,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetDefaultMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 315,
         params: &[
             Param {
                 name: "location",
@@ -10557,6 +10873,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetHandleForAddressRange as u16,
         thunk: call_qqqwq_w,
         keep_gil: false,
+        description: 316,
         params: &[
             Param {
                 name: "dptr",
@@ -10609,6 +10926,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 317,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -10637,6 +10955,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetLocationInfo as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 318,
         params: &[
             Param {
                 name: "ptr",
@@ -10689,6 +11008,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemGetMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 319,
         params: &[
             Param {
                 name: "location",
@@ -10723,6 +11043,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostAlloc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 320,
         params: &[
             Param {
                 name: "bytesize",
@@ -10757,6 +11078,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostGetDevicePointer as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 321,
         params: &[
             Param {
                 name: "p",
@@ -10791,6 +11113,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 322,
         params: &[Param {
             name: "p",
             doc: "intptr_t",
@@ -10817,6 +11140,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostRegister as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 323,
         params: &[
             Param {
                 name: "p",
@@ -10853,6 +11177,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemHostUnregister as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 324,
         params: &[Param {
             name: "p",
             doc: "bytes",
@@ -10875,6 +11200,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemImportFromShareableHandle as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 325,
         params: &[
             Param {
                 name: "os_handle",
@@ -10909,6 +11235,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemMap as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 326,
         params: &[
             Param {
                 name: "ptr",
@@ -10963,6 +11290,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemMapArrayAsync as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 327,
         params: &[
             Param {
                 name: "map_info_list",
@@ -10999,6 +11327,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 328,
         params: &[Param {
             name: "pool_props",
             doc: "MemPoolProps_v1",
@@ -11025,6 +11354,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 329,
         params: &[Param {
             name: "pool",
             doc: "intptr_t",
@@ -11047,6 +11377,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolExportPointer as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 330,
         params: &[Param {
             name: "ptr",
             doc: "unsigned long long",
@@ -11073,6 +11404,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolExportToShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 331,
         params: &[
             Param {
                 name: "pool",
@@ -11113,6 +11445,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 332,
         params: &[
             Param {
                 name: "mem_pool",
@@ -11147,6 +11480,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 333,
         params: &[
             Param {
                 name: "pool",
@@ -11181,6 +11515,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolImportFromShareableHandle as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 334,
         params: &[
             Param {
                 name: "handle",
@@ -11221,6 +11556,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolImportPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 335,
         params: &[
             Param {
                 name: "pool",
@@ -11255,6 +11591,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolSetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 336,
         params: &[
             Param {
                 name: "pool",
@@ -11291,6 +11628,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 337,
         params: &[
             Param {
                 name: "pool",
@@ -11327,6 +11665,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPoolTrimTo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 338,
         params: &[
             Param {
                 name: "pool",
@@ -11357,6 +11696,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPrefetchAsync as u16,
         thunk: call_qq_cumemlocation_st_wq_w,
         keep_gil: false,
+        description: 339,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -11411,6 +11751,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 340,
         params: &[
             Param {
                 name: "dptrs",
@@ -11486,6 +11827,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemRangeGetAttribute as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 341,
         params: &[
             Param {
                 name: "data_size",
@@ -11538,6 +11880,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemRangeGetAttributes as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 342,
         params: &[
             Param {
                 name: "data_sizes",
@@ -11591,6 +11934,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemRelease as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 343,
         params: &[Param {
             name: "handle",
             doc: "unsigned long long",
@@ -11613,6 +11957,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemRetainAllocationHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 344,
         params: &[Param {
             name: "addr",
             doc: "intptr_t",
@@ -11639,6 +11984,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemSetAccess as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 345,
         params: &[
             Param {
                 name: "ptr",
@@ -11681,6 +12027,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemSetMemPool as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 346,
         params: &[
             Param {
                 name: "location",
@@ -11717,6 +12064,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemUnmap as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 347,
         params: &[
             Param {
                 name: "ptr",
@@ -11747,6 +12095,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 348,
         params: &[
             Param {
                 name: "dst",
@@ -11783,6 +12132,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy2DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 350,
         params: &[
             Param {
                 name: "p_copy",
@@ -11813,6 +12163,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy2DUnaligned as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 351,
         params: &[Param {
             name: "p_copy",
             doc: "MemCpy2d_v2",
@@ -11835,6 +12186,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy2D as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 349,
         params: &[Param {
             name: "p_copy",
             doc: "MemCpy2d_v2",
@@ -11857,6 +12209,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 353,
         params: &[
             Param {
                 name: "p_copy",
@@ -11887,6 +12240,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 354,
         params: &[
             Param {
                 name: "num_ops",
@@ -11929,6 +12283,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DPeer as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 355,
         params: &[Param {
             name: "p_copy",
             doc: "MemCpy3dPeer_v1",
@@ -11951,6 +12306,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DPeerAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 356,
         params: &[
             Param {
                 name: "p_copy",
@@ -11981,6 +12337,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3D as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 352,
         params: &[Param {
             name: "p_copy",
             doc: "MemCpy3d_v2",
@@ -12003,6 +12360,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpy3DWithAttributesAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 357,
         params: &[
             Param {
                 name: "op",
@@ -12039,6 +12397,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 358,
         params: &[
             Param {
                 name: "dst",
@@ -12081,6 +12440,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAtoA as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 359,
         params: &[
             Param {
                 name: "dst_array",
@@ -12135,6 +12495,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAtoD as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 360,
         params: &[
             Param {
                 name: "dst_device",
@@ -12177,6 +12538,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAtoHAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 362,
         params: &[
             Param {
                 name: "dst_host",
@@ -12231,6 +12593,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyAtoH as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 361,
         params: &[
             Param {
                 name: "dst_host",
@@ -12273,6 +12636,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyBatchAsync_cuda12 as u16,
         thunk: call_qqqqqqqqq_w,
         keep_gil: false,
+        description: 364,
         params: &[
             Param {
                 name: "dsts",
@@ -12337,6 +12701,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 363,
         params: &[
             Param {
                 name: "dsts",
@@ -12412,6 +12777,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoA as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 365,
         params: &[
             Param {
                 name: "dst_array",
@@ -12454,6 +12820,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoDAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 367,
         params: &[
             Param {
                 name: "dst_device",
@@ -12496,6 +12863,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoD as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 366,
         params: &[
             Param {
                 name: "dst_device",
@@ -12532,6 +12900,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoHAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 369,
         params: &[
             Param {
                 name: "dst_host",
@@ -12574,6 +12943,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyDtoH as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 368,
         params: &[
             Param {
                 name: "dst_host",
@@ -12610,6 +12980,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyHtoAAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 371,
         params: &[
             Param {
                 name: "dst_array",
@@ -12664,6 +13035,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyHtoA as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 370,
         params: &[
             Param {
                 name: "dst_array",
@@ -12706,6 +13078,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyHtoDAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 373,
         params: &[
             Param {
                 name: "dst_device",
@@ -12748,6 +13121,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyHtoD as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 372,
         params: &[
             Param {
                 name: "dst_device",
@@ -12784,6 +13158,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyPeer as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 374,
         params: &[
             Param {
                 name: "dst_device",
@@ -12838,6 +13213,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyPeerAsync as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 375,
         params: &[
             Param {
                 name: "dst_device",
@@ -12899,6 +13275,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemcpyWithAttributesAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 376,
         params: &[
             Param {
                 name: "dst",
@@ -12953,6 +13330,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD16Async as u16,
         thunk: call_qhqq_w,
         keep_gil: false,
+        description: 378,
         params: &[
             Param {
                 name: "dst_device",
@@ -12995,6 +13373,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD16 as u16,
         thunk: call_qhq_w,
         keep_gil: false,
+        description: 377,
         params: &[
             Param {
                 name: "dst_device",
@@ -13031,6 +13410,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D16Async as u16,
         thunk: call_qqhqqq_w,
         keep_gil: false,
+        description: 380,
         params: &[
             Param {
                 name: "dst_device",
@@ -13092,6 +13472,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D16 as u16,
         thunk: call_qqhqq_w,
         keep_gil: false,
+        description: 379,
         params: &[
             Param {
                 name: "dst_device",
@@ -13146,6 +13527,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D32Async as u16,
         thunk: call_qqwqqq_w,
         keep_gil: false,
+        description: 382,
         params: &[
             Param {
                 name: "dst_device",
@@ -13207,6 +13589,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D32 as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 381,
         params: &[
             Param {
                 name: "dst_device",
@@ -13261,6 +13644,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D8Async as u16,
         thunk: call_qqbqqq_w,
         keep_gil: false,
+        description: 384,
         params: &[
             Param {
                 name: "dst_device",
@@ -13322,6 +13706,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD2D8 as u16,
         thunk: call_qqbqq_w,
         keep_gil: false,
+        description: 383,
         params: &[
             Param {
                 name: "dst_device",
@@ -13376,6 +13761,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD32Async as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 386,
         params: &[
             Param {
                 name: "dst_device",
@@ -13418,6 +13804,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD32 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 385,
         params: &[
             Param {
                 name: "dst_device",
@@ -13454,6 +13841,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD8Async as u16,
         thunk: call_qbqq_w,
         keep_gil: false,
+        description: 388,
         params: &[
             Param {
                 name: "dst_device",
@@ -13496,6 +13884,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMemsetD8 as u16,
         thunk: call_qbq_w,
         keep_gil: false,
+        description: 387,
         params: &[
             Param {
                 name: "dst_device",
@@ -13532,6 +13921,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayCreate as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 389,
         params: &[
             Param {
                 name: "p_mipmapped_array_desc",
@@ -13566,6 +13956,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 390,
         params: &[Param {
             name: "h_mipmapped_array",
             doc: "intptr_t",
@@ -13588,6 +13979,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayGetLevel as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 391,
         params: &[
             Param {
                 name: "h_mipmapped_array",
@@ -13622,6 +14014,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 392,
         params: &[
             Param {
                 name: "mipmap",
@@ -13656,6 +14049,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMipmappedArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 393,
         params: &[Param {
             name: "mipmap",
             doc: "intptr_t",
@@ -13682,6 +14076,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleEnumerateFunctions as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 394,
         params: &[Param {
             name: "mod",
             doc: "intptr_t",
@@ -13708,6 +14103,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 395,
         params: &[
             Param {
                 name: "hmod",
@@ -13742,6 +14138,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetFunctionCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 396,
         params: &[Param {
             name: "mod",
             doc: "intptr_t",
@@ -13768,6 +14165,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 397,
         params: &[
             Param {
                 name: "hmod",
@@ -13809,6 +14207,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetLoadingMode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 398,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -13830,6 +14229,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetSurfRef as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 399,
         params: &[
             Param {
                 name: "hmod",
@@ -13864,6 +14264,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleGetTexRef as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 400,
         params: &[
             Param {
                 name: "hmod",
@@ -13898,6 +14299,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleLoad as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 401,
         params: &[Param {
             name: "fname",
             doc: "bytes",
@@ -13924,6 +14326,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleLoadData as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 402,
         params: &[Param {
             name: "image",
             doc: "bytes",
@@ -13950,6 +14353,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleLoadDataEx as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 403,
         params: &[
             Param {
                 name: "image",
@@ -14002,6 +14406,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleLoadFatBinary as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 404,
         params: &[Param {
             name: "fat_cubin",
             doc: "bytes",
@@ -14028,6 +14433,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuModuleUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 405,
         params: &[Param {
             name: "hmod",
             doc: "intptr_t",
@@ -14050,6 +14456,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastAddDevice as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 406,
         params: &[
             Param {
                 name: "mc_handle",
@@ -14080,6 +14487,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastBindAddr as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 407,
         params: &[
             Param {
                 name: "mc_handle",
@@ -14134,6 +14542,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastBindAddr_v2 as u16,
         thunk: call_qwqqqq_w,
         keep_gil: false,
+        description: 408,
         params: &[
             Param {
                 name: "mc_handle",
@@ -14195,6 +14604,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastBindMem as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 409,
         params: &[
             Param {
                 name: "mc_handle",
@@ -14256,6 +14666,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastBindMem_v2 as u16,
         thunk: call_qwqqqqq_w,
         keep_gil: false,
+        description: 410,
         params: &[
             Param {
                 name: "mc_handle",
@@ -14324,6 +14735,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 411,
         params: &[Param {
             name: "prop",
             doc: "MulticastObjectProp_v1",
@@ -14350,6 +14762,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastGetGranularity as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 412,
         params: &[
             Param {
                 name: "prop",
@@ -14384,6 +14797,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuMulticastUnbind as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 413,
         params: &[
             Param {
                 name: "mc_handle",
@@ -14426,6 +14840,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyAvailableDynamicSMemPerBlock as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 414,
         params: &[
             Param {
                 name: "func",
@@ -14466,6 +14881,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxActiveBlocksPerMultiprocessor as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 415,
         params: &[
             Param {
                 name: "func",
@@ -14506,6 +14922,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
+        description: 416,
         params: &[
             Param {
                 name: "func",
@@ -14558,6 +14975,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxActiveClusters as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 417,
         params: &[
             Param {
                 name: "func",
@@ -14592,6 +15010,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxPotentialBlockSize as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 418,
         params: &[
             Param {
                 name: "func",
@@ -14652,6 +15071,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxPotentialBlockSizeWithFlags as u16,
         thunk: call_qqqqqww_w,
         keep_gil: false,
+        description: 419,
         params: &[
             Param {
                 name: "func",
@@ -14719,6 +15139,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuOccupancyMaxPotentialClusterSize as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 420,
         params: &[
             Param {
                 name: "func",
@@ -14753,6 +15174,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSetSize as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 421,
         params: &[
             Param {
                 name: "hfunc",
@@ -14783,6 +15205,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSetTexRef as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 422,
         params: &[
             Param {
                 name: "hfunc",
@@ -14819,6 +15242,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSetf as u16,
         thunk: call_qwf_w,
         keep_gil: false,
+        description: 423,
         params: &[
             Param {
                 name: "hfunc",
@@ -14855,6 +15279,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSeti as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 424,
         params: &[
             Param {
                 name: "hfunc",
@@ -14891,6 +15316,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuParamSetv as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 425,
         params: &[
             Param {
                 name: "hfunc",
@@ -14933,6 +15359,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuPointerGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 426,
         params: &[
             Param {
                 name: "attribute",
@@ -14967,6 +15394,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuPointerGetAttributes as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 427,
         params: &[
             Param {
                 name: "attributes",
@@ -15001,6 +15429,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuPointerSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 428,
         params: &[
             Param {
                 name: "value",
@@ -15037,6 +15466,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuProfilerStart as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 429,
         params: &[],
         words: &[],
         results: &[],
@@ -15054,6 +15484,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuProfilerStop as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 430,
         params: &[],
         words: &[],
         results: &[],
@@ -15071,6 +15502,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSignalExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 431,
         params: &[
             Param {
                 name: "ext_sem_array",
@@ -15113,6 +15545,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamAddCallback as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 432,
         params: &[
             Param {
                 name: "h_stream",
@@ -15155,6 +15588,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamAttachMemAsync as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 433,
         params: &[
             Param {
                 name: "h_stream",
@@ -15197,6 +15631,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBatchMemOp as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 434,
         params: &[
             Param {
                 name: "stream",
@@ -15239,6 +15674,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBeginCaptureToCig as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 436,
         params: &[
             Param {
                 name: "h_stream",
@@ -15269,6 +15705,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBeginCaptureToGraph as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 437,
         params: &[
             Param {
                 name: "h_stream",
@@ -15330,6 +15767,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBeginCapture as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 435,
         params: &[
             Param {
                 name: "h_stream",
@@ -15360,6 +15798,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamBeginRecaptureToGraph as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
+        description: 438,
         params: &[
             Param {
                 name: "h_stream",
@@ -15414,6 +15853,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 439,
         params: &[
             Param {
                 name: "dst",
@@ -15444,6 +15884,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 440,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -15470,6 +15911,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamCreateWithPriority as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 441,
         params: &[
             Param {
                 name: "flags",
@@ -15504,6 +15946,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 442,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15526,6 +15969,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamEndCapture as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 443,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15552,6 +15996,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamEndCaptureToCig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 444,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15574,6 +16019,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 445,
         params: &[
             Param {
                 name: "h_stream",
@@ -15608,6 +16054,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetCaptureInfo_cuda12 as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 447,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15658,6 +16105,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetCaptureInfo as u16,
         thunk: call_qqqqqqq_w,
         keep_gil: false,
+        description: 446,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15714,6 +16162,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetCtx as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 448,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15740,6 +16189,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetCtx_v2 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 449,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15773,6 +16223,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 450,
         params: &[
             Param {
                 name: "h_stream",
@@ -15807,6 +16258,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 451,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15833,6 +16285,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 452,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15859,6 +16312,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetGreenCtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 453,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15885,6 +16339,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 454,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15911,6 +16366,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamGetPriority as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 455,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15937,6 +16393,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamIsCapturing as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 456,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15963,6 +16420,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamQuery as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 457,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -15985,6 +16443,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 458,
         params: &[
             Param {
                 name: "h_stream",
@@ -16021,6 +16480,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 459,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -16043,6 +16503,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamUpdateCaptureDependencies as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 460,
         params: &[
             Param {
                 name: "h_stream",
@@ -16097,6 +16558,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWaitEvent as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 461,
         params: &[
             Param {
                 name: "h_stream",
@@ -16133,6 +16595,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWaitValue32 as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 462,
         params: &[
             Param {
                 name: "stream",
@@ -16175,6 +16638,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWaitValue64 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 463,
         params: &[
             Param {
                 name: "stream",
@@ -16217,6 +16681,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWriteValue32 as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 464,
         params: &[
             Param {
                 name: "stream",
@@ -16259,6 +16724,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuStreamWriteValue64 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 465,
         params: &[
             Param {
                 name: "stream",
@@ -16301,6 +16767,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfObjectCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 466,
         params: &[Param {
             name: "p_res_desc",
             doc: "ResourceDesc_v1",
@@ -16327,6 +16794,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfObjectDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 467,
         params: &[Param {
             name: "surf_object",
             doc: "unsigned long long",
@@ -16349,6 +16817,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfObjectGetResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 468,
         params: &[Param {
             name: "surf_object",
             doc: "unsigned long long",
@@ -16375,6 +16844,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfRefGetArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 469,
         params: &[Param {
             name: "h_surf_ref",
             doc: "intptr_t",
@@ -16401,6 +16871,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuSurfRefSetArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 470,
         params: &[
             Param {
                 name: "h_surf_ref",
@@ -16437,6 +16908,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapEncodeIm2col as u16,
         thunk: call_qwwqqqqqwwqwwww_w,
         keep_gil: false,
+        description: 471,
         params: &[
             Param {
                 name: "tensor_data_type",
@@ -16559,6 +17031,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapEncodeIm2colWide as u16,
         thunk: call_qwwqqqwwwwqwwwww_w,
         keep_gil: false,
+        description: 472,
         params: &[
             Param {
                 name: "tensor_data_type",
@@ -16688,6 +17161,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapEncodeTiled as u16,
         thunk: call_qwwqqqqqwwww_w,
         keep_gil: false,
+        description: 473,
         params: &[
             Param {
                 name: "tensor_data_type",
@@ -16789,6 +17263,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapReplaceAddress as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 474,
         params: &[
             Param {
                 name: "tensor_map",
@@ -16819,6 +17294,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTensorMapSetAllocationClass as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 475,
         params: &[
             Param {
                 name: "tensor_map",
@@ -16855,6 +17331,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectCreate as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 476,
         params: &[
             Param {
                 name: "p_res_desc",
@@ -16895,6 +17372,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 477,
         params: &[Param {
             name: "tex_object",
             doc: "unsigned long long",
@@ -16917,6 +17395,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectGetResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 478,
         params: &[Param {
             name: "tex_object",
             doc: "unsigned long long",
@@ -16943,6 +17422,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectGetResourceViewDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 479,
         params: &[Param {
             name: "tex_object",
             doc: "unsigned long long",
@@ -16969,6 +17449,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexObjectGetTextureDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 480,
         params: &[Param {
             name: "tex_object",
             doc: "unsigned long long",
@@ -16995,6 +17476,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 481,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -17016,6 +17498,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 482,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17038,6 +17521,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetAddressMode as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 484,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17072,6 +17556,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetAddress as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 483,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17098,6 +17583,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 485,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17124,6 +17610,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetBorderColor as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 486,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17150,6 +17637,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetFilterMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 487,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17176,6 +17664,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 488,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17202,6 +17691,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetFormat as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 489,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17235,6 +17725,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMaxAnisotropy as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 490,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17261,6 +17752,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMipmapFilterMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 491,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17287,6 +17779,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMipmapLevelBias as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 492,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17313,6 +17806,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMipmapLevelClamp as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 493,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17346,6 +17840,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefGetMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 494,
         params: &[Param {
             name: "h_tex_ref",
             doc: "intptr_t",
@@ -17372,6 +17867,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetAddress2D as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 496,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17414,6 +17910,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetAddressMode as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 497,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17450,6 +17947,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetAddress as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 495,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17490,6 +17988,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 498,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17526,6 +18025,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetBorderColor as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 499,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17556,6 +18056,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetFilterMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 500,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17586,6 +18087,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 501,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17616,6 +18118,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetFormat as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 502,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17652,6 +18155,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMaxAnisotropy as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 503,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17682,6 +18186,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMipmapFilterMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 504,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17712,6 +18217,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMipmapLevelBias as u16,
         thunk: call_qf_w,
         keep_gil: false,
+        description: 505,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17742,6 +18248,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMipmapLevelClamp as u16,
         thunk: call_qff_w,
         keep_gil: false,
+        description: 506,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17778,6 +18285,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuTexRefSetMipmappedArray as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 507,
         params: &[
             Param {
                 name: "h_tex_ref",
@@ -17814,6 +18322,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuThreadExchangeStreamCaptureMode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 508,
         params: &[Param {
             name: "mode",
             doc: "int",
@@ -17840,6 +18349,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuUserObjectCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
+        description: 509,
         params: &[
             Param {
                 name: "ptr",
@@ -17892,6 +18402,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuUserObjectRelease as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 510,
         params: &[
             Param {
                 name: "object",
@@ -17922,6 +18433,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuUserObjectRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 511,
         params: &[
             Param {
                 name: "object",
@@ -17952,6 +18464,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuVDPAUCtxCreate as u16,
         thunk: call_qwwwq_w,
         keep_gil: false,
+        description: 512,
         params: &[
             Param {
                 name: "flags",
@@ -18004,6 +18517,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuVDPAUGetDevice as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 513,
         params: &[
             Param {
                 name: "vdp_device",
@@ -18038,6 +18552,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cuWaitExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 514,
         params: &[
             Param {
                 name: "ext_sem_array",

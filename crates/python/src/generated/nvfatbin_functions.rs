@@ -87,6 +87,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinAddCubin as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 0,
         params: &[
             Param {
                 name: "handle",
@@ -141,6 +142,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinAddIndex as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 1,
         params: &[
             Param {
                 name: "handle",
@@ -183,6 +185,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinAddLTOIR as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 2,
         params: &[
             Param {
                 name: "handle",
@@ -244,6 +247,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinAddPTX as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 3,
         params: &[
             Param {
                 name: "handle",
@@ -305,6 +309,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinAddReloc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 4,
         params: &[
             Param {
                 name: "handle",
@@ -341,6 +346,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinAddTileIR as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 5,
         params: &[
             Param {
                 name: "handle",
@@ -395,6 +401,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinCreate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 6,
         params: &[
             Param {
                 name: "options",
@@ -429,6 +436,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 7,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -451,6 +459,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinGet as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 8,
         params: &[
             Param {
                 name: "handle",
@@ -481,6 +490,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 9,
         params: &[Param {
             name: "result",
             doc: "int",
@@ -507,6 +517,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 10,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -533,6 +544,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvFatbinVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 11,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[

@@ -57,6 +57,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkAddData as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
+        description: 0,
         params: &[
             Param {
                 name: "handle",
@@ -111,6 +112,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkAddFile as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 1,
         params: &[
             Param {
                 name: "handle",
@@ -147,6 +149,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkComplete as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 2,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -169,6 +172,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkCreate as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 3,
         params: &[
             Param {
                 name: "num_options",
@@ -203,6 +207,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 4,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -225,6 +230,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetErrorLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 5,
         params: &[
             Param {
                 name: "handle",
@@ -255,6 +261,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetErrorLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 6,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -281,6 +288,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetInfoLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 7,
         params: &[
             Param {
                 name: "handle",
@@ -311,6 +319,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetInfoLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 8,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -337,6 +346,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetLinkedCubin as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 9,
         params: &[
             Param {
                 name: "handle",
@@ -367,6 +377,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetLinkedCubinSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 10,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -393,6 +404,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetLinkedLTOIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 11,
         params: &[
             Param {
                 name: "handle",
@@ -423,6 +435,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetLinkedLTOIRSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 12,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -449,6 +462,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetLinkedPtx as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 13,
         params: &[
             Param {
                 name: "handle",
@@ -479,6 +493,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkGetLinkedPtxSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 14,
         params: &[Param {
             name: "handle",
             doc: "intptr_t",
@@ -505,6 +520,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvJitLinkVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 15,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[

@@ -301,6 +301,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 0,
         params: &[Param {
             name: "status",
             doc: "int",
@@ -327,6 +328,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 1,
         params: &[Param {
             name: "status",
             doc: "int",
@@ -353,6 +355,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlComputeInstanceDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 2,
         params: &[Param {
             name: "compute_instance",
             doc: "intptr_t",
@@ -375,6 +378,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlComputeInstanceGetInfo_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "compute_instance",
             doc: "intptr_t",
@@ -401,6 +405,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceClearAccountingPids as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 4,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -423,6 +428,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceClearCpuAffinity as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 5,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -445,6 +451,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceClearEccErrorCounts as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 6,
         params: &[
             Param {
                 name: "device",
@@ -475,6 +482,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceClearFieldValues as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 7,
         params: &[
             Param {
                 name: "device",
@@ -505,6 +513,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceCreateGpuInstance as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 8,
         params: &[
             Param {
                 name: "device",
@@ -539,6 +548,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceCreateGpuInstanceWithPlacement as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 9,
         params: &[
             Param {
                 name: "device",
@@ -579,6 +589,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceDiscoverGpus as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 10,
         params: &[Param {
             name: "pci_info",
             doc: "PciInfo",
@@ -601,6 +612,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAccountingBufferSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 12,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -627,6 +639,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAccountingMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 13,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -653,6 +666,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAccountingPids as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 14,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -682,6 +696,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAccountingStats as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 15,
         params: &[
             Param {
                 name: "device",
@@ -716,6 +731,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAccountingStats_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 16,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -742,6 +758,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetActiveVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 17,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -771,6 +788,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAdaptiveClockInfoStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 18,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -797,6 +815,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAdaptiveTgpModeInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 19,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -823,6 +842,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAddressingMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 20,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -854,6 +874,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAPIRestriction as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 11,
         params: &[
             Param {
                 name: "device",
@@ -888,6 +909,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetArchitecture as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 21,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -914,6 +936,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAttributes_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 22,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -940,6 +963,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetAutoBoostedClocksEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 23,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -973,6 +997,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetBankRemapperStatus_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 26,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -999,6 +1024,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetBAR1MemoryInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 24,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1025,6 +1051,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetBBXTimeData_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 25,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1051,6 +1078,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetBoardId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 27,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1077,6 +1105,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetBoardPartNumber as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 28,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1103,6 +1132,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetBrand as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 29,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1129,6 +1159,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetBridgeChipInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 30,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1155,6 +1186,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetBusType as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 31,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1181,6 +1213,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetC2cModeInfoV as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 32,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1207,6 +1240,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCapabilities as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 33,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1238,6 +1272,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetClkMonStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 34,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1264,6 +1299,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetClock as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
+        description: 35,
         params: &[
             Param {
                 name: "device",
@@ -1304,6 +1340,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetClockInfo as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 36,
         params: &[
             Param {
                 name: "device",
@@ -1338,6 +1375,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetClockOffsets as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 37,
         params: &[
             Param {
                 name: "device",
@@ -1383,6 +1421,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetComputeInstanceId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 38,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1409,6 +1448,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetComputeMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 39,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1435,6 +1475,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetComputeRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 40,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1464,6 +1505,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetConfComputeGpuAttestationReport as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 41,
         params: &[
             Param {
                 name: "device",
@@ -1503,6 +1545,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetConfComputeGpuCertificate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 42,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1529,6 +1572,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetConfComputeMemSizeInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 43,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1555,6 +1599,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetConfComputeProtectedMemoryUsage as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 44,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1581,6 +1626,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCoolerInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 45,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1612,6 +1658,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCount_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 46,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1633,6 +1680,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCpuAffinity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 47,
         params: &[
             Param {
                 name: "device",
@@ -1667,6 +1715,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCpuAffinityWithinScope as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 48,
         params: &[
             Param {
                 name: "device",
@@ -1707,6 +1756,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCreatableVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 49,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1736,6 +1786,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCudaComputeCapability as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 50,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1769,6 +1820,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCurrPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 51,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1795,6 +1847,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCurrPcieLinkWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 52,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1821,6 +1874,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCurrentClockFreqs as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 53,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1852,6 +1906,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetCurrentClocksEventReasons as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 54,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1878,6 +1933,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetDecoderUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 55,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1911,6 +1967,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetDefaultEccMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 56,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1937,6 +1994,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetDeviceHandleFromMigDeviceHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 57,
         params: &[Param {
             name: "mig_device",
             doc: "intptr_t",
@@ -1963,6 +2021,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetDisplayActive as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 58,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -1989,6 +2048,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetDisplayMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 59,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2015,6 +2075,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetDramEncryptionMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 60,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2061,6 +2122,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetDriverModel_v2 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 61,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2094,6 +2156,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetDynamicPstatesInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 62,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2120,6 +2183,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetEccMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 63,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2153,6 +2217,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetEncoderCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 64,
         params: &[
             Param {
                 name: "device",
@@ -2187,6 +2252,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetEncoderSessions as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 65,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2216,6 +2282,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetEncoderStats as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 66,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2259,6 +2326,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetEncoderUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 67,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2292,6 +2360,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetEnforcedPowerLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 68,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2318,6 +2387,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetFanControlPolicy_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 71,
         params: &[
             Param {
                 name: "device",
@@ -2352,6 +2422,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetFanSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 72,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2378,6 +2449,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetFanSpeedRPM as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 73,
         params: &[
             Param {
                 name: "device",
@@ -2417,6 +2489,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetFanSpeed_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 74,
         params: &[
             Param {
                 name: "device",
@@ -2451,6 +2524,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetFBCSessions as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 69,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2480,6 +2554,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetFBCStats as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 70,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2506,6 +2581,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetFieldValues as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 75,
         params: &[
             Param {
                 name: "device",
@@ -2540,6 +2616,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpcClkMinMaxVfOffset as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 76,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2573,6 +2650,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpcClkVfOffset as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 77,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2599,6 +2677,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuFabricInfoV as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 78,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2630,6 +2709,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuFabricInfo_v4 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 79,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2656,6 +2736,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuInstanceById as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 80,
         params: &[
             Param {
                 name: "device",
@@ -2690,6 +2771,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuInstanceId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 81,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2716,6 +2798,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuInstancePossiblePlacements_v2 as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 82,
         params: &[
             Param {
                 name: "device",
@@ -2753,6 +2836,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuInstanceProfileInfoByIdV as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 83,
         params: &[
             Param {
                 name: "device",
@@ -2792,6 +2876,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuInstanceProfileInfoV as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 84,
         params: &[
             Param {
                 name: "device",
@@ -2831,6 +2916,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuInstanceRemainingCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 85,
         params: &[
             Param {
                 name: "device",
@@ -2865,6 +2951,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuInstances as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 86,
         params: &[
             Param {
                 name: "device",
@@ -2902,6 +2989,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuMaxPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 87,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2928,6 +3016,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuOperationMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 88,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2961,6 +3050,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGpuUptime_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 89,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -2987,6 +3077,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGraphicsRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 90,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3016,6 +3107,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGridLicensableFeatures_v4 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 91,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3042,6 +3134,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGspFirmwareMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 92,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3075,6 +3168,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetGspFirmwareVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 93,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3101,6 +3195,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetHandleByIndex_v2 as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 94,
         params: &[Param {
             name: "index",
             doc: "unsigned int",
@@ -3127,6 +3222,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetHandleByPciBusId_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 95,
         params: &[Param {
             name: "pci_bus_id",
             doc: "str",
@@ -3153,6 +3249,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetHandleBySerial as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 96,
         params: &[Param {
             name: "serial",
             doc: "str",
@@ -3179,6 +3276,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetHandleByUUID as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 97,
         params: &[Param {
             name: "uuid",
             doc: "str",
@@ -3205,6 +3303,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetHandleByUUIDV as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 98,
         params: &[
             Param {
                 name: "type",
@@ -3244,6 +3343,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetHostVgpuMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 99,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3270,6 +3370,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetHostname_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 100,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3301,6 +3402,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetIndex as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 101,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3327,6 +3429,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetInforomConfigurationChecksum as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 102,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3353,6 +3456,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetInforomImageVersion as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 103,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3379,6 +3483,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetInforomVersion as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 104,
         params: &[
             Param {
                 name: "device",
@@ -3413,6 +3518,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetIrqNum as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 105,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3439,6 +3545,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetJpgUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 106,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3472,6 +3579,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetLastBBXFlushTime as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 107,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3505,6 +3613,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMarginTemperature as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 109,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3536,6 +3645,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMaxClockInfo as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 110,
         params: &[
             Param {
                 name: "device",
@@ -3570,6 +3680,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMaxCustomerBoostClock as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 111,
         params: &[
             Param {
                 name: "device",
@@ -3604,6 +3715,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMaxMigDeviceCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 112,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3630,6 +3742,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMaxPcieLinkGeneration as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 113,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3656,6 +3769,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMaxPcieLinkWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 114,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3682,6 +3796,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMemClkMinMaxVfOffset as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 115,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3715,6 +3830,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMemClkVfOffset as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 116,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3741,6 +3857,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMemoryAffinity as u16,
         thunk: call_qwqw_w,
         keep_gil: false,
+        description: 117,
         params: &[
             Param {
                 name: "device",
@@ -3781,6 +3898,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMemoryBusWidth as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 118,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3807,6 +3925,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMemoryErrorCounter as u16,
         thunk: call_qwwwq_w,
         keep_gil: false,
+        description: 119,
         params: &[
             Param {
                 name: "device",
@@ -3859,6 +3978,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMemoryInfo_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 120,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3890,6 +4010,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMemoryLimits_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 121,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3916,6 +4037,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMigDeviceHandleByIndex as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 122,
         params: &[
             Param {
                 name: "device",
@@ -3950,6 +4072,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMigMode as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 123,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -3983,6 +4106,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMinMaxClockOfPState as u16,
         thunk: call_qwwqq_w,
         keep_gil: false,
+        description: 124,
         params: &[
             Param {
                 name: "device",
@@ -4036,6 +4160,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMinMaxFanSpeed as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 125,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4069,6 +4194,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMinorNumber as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 126,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4095,6 +4221,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetModuleId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 127,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4121,6 +4248,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMPSComputeRunningProcesses_v3 as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 108,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4150,6 +4278,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetMultiGpuBoard as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 128,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4176,6 +4305,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetName as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 129,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4202,6 +4332,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNumFans as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 130,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4228,6 +4359,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNumGpuCores as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 131,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4254,6 +4386,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNumaNodeId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 132,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4280,6 +4413,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkTelemetrySamples_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 140,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4306,6 +4440,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvlinkBwMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 142,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4337,6 +4472,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkCapability as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
+        description: 133,
         params: &[
             Param {
                 name: "device",
@@ -4377,6 +4513,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkErrorCounter as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
+        description: 134,
         params: &[
             Param {
                 name: "device",
@@ -4417,6 +4554,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 135,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4448,6 +4586,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkInfo_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 136,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4474,6 +4613,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvlinkNvlePrivateInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 143,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4500,6 +4640,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvlinkRemapTableInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 144,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4526,6 +4667,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkRemoteDeviceType as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 137,
         params: &[
             Param {
                 name: "device",
@@ -4560,6 +4702,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkRemotePciInfo_v2 as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 138,
         params: &[
             Param {
                 name: "device",
@@ -4594,6 +4737,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkState as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 139,
         params: &[
             Param {
                 name: "device",
@@ -4628,6 +4772,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvlinkSupportedBwModes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 145,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4659,6 +4804,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetNvLinkVersion as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 141,
         params: &[
             Param {
                 name: "device",
@@ -4693,6 +4839,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetOfaUtilization as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 146,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4726,6 +4873,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetP2PStatus as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 147,
         params: &[
             Param {
                 name: "device1",
@@ -4766,6 +4914,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPciInfoExt as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 148,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4797,6 +4946,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPciInfo_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 149,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4823,6 +4973,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPcieLinkMaxSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 150,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4849,6 +5000,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPcieReplayCounter as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 151,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4875,6 +5027,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPcieSpeed as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 152,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4901,6 +5054,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPcieThroughput as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 153,
         params: &[
             Param {
                 name: "device",
@@ -4935,6 +5089,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPdi as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 154,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4966,6 +5121,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPerformanceModes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 155,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -4997,6 +5153,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPerformanceState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 156,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5023,6 +5180,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPersistenceMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 157,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5049,6 +5207,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPgpuMetadataString as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 158,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5078,6 +5237,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPlatformInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 159,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5109,6 +5269,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPowerManagementDefaultLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 160,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5135,6 +5296,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPowerManagementLimit as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 161,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5161,6 +5323,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPowerManagementLimitConstraints as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 162,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5194,6 +5357,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPowerMizerMode_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 163,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5220,6 +5384,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPowerSource as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 164,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5246,6 +5411,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPowerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 165,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5272,6 +5438,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetPowerUsage as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 166,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5298,6 +5465,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetProcessUtilization as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 167,
         params: &[
             Param {
                 name: "device",
@@ -5335,6 +5503,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetProcessesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 168,
         params: &[
             Param {
                 name: "device",
@@ -5374,6 +5543,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetRemappedRows as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 169,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5423,6 +5593,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetRemappedRows_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 170,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5449,6 +5620,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetRepairStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 171,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5480,6 +5652,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetRetiredPages as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 172,
         params: &[
             Param {
                 name: "device",
@@ -5517,6 +5690,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetRetiredPagesPendingStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 173,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5543,6 +5717,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetRetiredPages_v2 as u16,
         thunk: call_qwqqq_w,
         keep_gil: false,
+        description: 174,
         params: &[
             Param {
                 name: "device",
@@ -5593,6 +5768,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetRowRemapperHistogram as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 175,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5619,6 +5795,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetRunningProcessDetailList as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 176,
         params: &[
             Param {
                 name: "device",
@@ -5658,6 +5835,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSamples as u16,
         thunk: call_qwqqqq_w,
         keep_gil: false,
+        description: 177,
         params: &[
             Param {
                 name: "device",
@@ -5715,6 +5893,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSerial as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 178,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5741,6 +5920,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSramEccErrorStatus as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 179,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5772,6 +5952,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 180,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5803,6 +5984,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSupportedClocksEventReasons as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 181,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5829,6 +6011,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSupportedEventTypes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 182,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5855,6 +6038,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSupportedGraphicsClocks as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 183,
         params: &[
             Param {
                 name: "device",
@@ -5892,6 +6076,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSupportedMemoryClocks as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 184,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5921,6 +6106,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSupportedPerformanceStates as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 185,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5947,6 +6133,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetSupportedVgpus as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 186,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -5976,6 +6163,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetTargetFanSpeed as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 187,
         params: &[
             Param {
                 name: "device",
@@ -6010,6 +6198,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetTemperatureThreshold as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 188,
         params: &[
             Param {
                 name: "device",
@@ -6044,6 +6233,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetTemperatureV as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 189,
         params: &[
             Param {
                 name: "device",
@@ -6083,6 +6273,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetThermalSettings as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 190,
         params: &[
             Param {
                 name: "device",
@@ -6117,6 +6308,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetTopologyCommonAncestor as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 191,
         params: &[
             Param {
                 name: "device1",
@@ -6151,6 +6343,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetTopologyNearestGpus as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 192,
         params: &[
             Param {
                 name: "device",
@@ -6188,6 +6381,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetTotalEccErrors as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
+        description: 193,
         params: &[
             Param {
                 name: "device",
@@ -6228,6 +6422,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetTotalEnergyConsumption as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 194,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6254,6 +6449,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetUnrepairableMemoryFlag_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 196,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6285,6 +6481,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetUtilizationRates as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 197,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6311,6 +6508,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetUUID as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 195,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6337,6 +6535,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVbiosVersion as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 198,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6363,6 +6562,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuCapabilities as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 199,
         params: &[
             Param {
                 name: "device",
@@ -6397,6 +6597,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 200,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6428,6 +6629,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuInstancesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 201,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6459,6 +6661,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuMetadata as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 202,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6490,6 +6693,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuProcessUtilization as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 203,
         params: &[
             Param {
                 name: "device",
@@ -6527,6 +6731,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuProcessesUtilizationInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 204,
         params: &[
             Param {
                 name: "device",
@@ -6566,6 +6771,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerCapabilities as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 205,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6592,6 +6798,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 206,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6618,6 +6825,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerLog_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 207,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6644,6 +6852,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 208,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6670,6 +6879,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 209,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6696,6 +6906,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuTypeCreatablePlacements as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 210,
         params: &[
             Param {
                 name: "device",
@@ -6741,6 +6952,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuTypeSupportedPlacements as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 211,
         params: &[
             Param {
                 name: "device",
@@ -6786,6 +6998,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVgpuUtilization as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 212,
         params: &[
             Param {
                 name: "device",
@@ -6836,6 +7049,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceGetVirtualizationMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 213,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6862,6 +7076,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceIsMigDeviceHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 214,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -6888,6 +7103,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceLockNvlinkRemapTable_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 215,
         params: &[
             Param {
                 name: "device",
@@ -6918,6 +7134,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceModifyDrainState as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 216,
         params: &[
             Param {
                 name: "pci_info",
@@ -6948,6 +7165,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceOnSameBoard as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 217,
         params: &[
             Param {
                 name: "device1",
@@ -6982,6 +7200,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDevicePerfMetricsGetSamples_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 218,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -7008,6 +7227,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDevicePowerSmoothingActivatePresetProfile as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 219,
         params: &[
             Param {
                 name: "device",
@@ -7038,6 +7258,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDevicePowerSmoothingSetState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 220,
         params: &[
             Param {
                 name: "device",
@@ -7068,6 +7289,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDevicePowerSmoothingUpdatePresetProfileParam as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 221,
         params: &[
             Param {
                 name: "device",
@@ -7098,6 +7320,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceQueryDrainState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 222,
         params: &[Param {
             name: "pci_info",
             doc: "PciInfo",
@@ -7124,6 +7347,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceReadPRMCounters_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 223,
         params: &[
             Param {
                 name: "device",
@@ -7163,6 +7387,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceReadWritePRM_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 224,
         params: &[
             Param {
                 name: "device",
@@ -7209,6 +7434,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceRegisterEvents as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 225,
         params: &[
             Param {
                 name: "device",
@@ -7245,6 +7471,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceRemoveGpu_v2 as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 226,
         params: &[
             Param {
                 name: "pci_info",
@@ -7281,6 +7508,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceResetGpuLockedClocks as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 227,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -7303,6 +7531,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceResetMemoryLockedClocks as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 228,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -7325,6 +7554,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceResetNvLinkErrorCounters as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 229,
         params: &[
             Param {
                 name: "device",
@@ -7355,6 +7585,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetAccountingMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 231,
         params: &[
             Param {
                 name: "device",
@@ -7385,6 +7616,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetAdaptiveTgpMode_v1 as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 232,
         params: &[
             Param {
                 name: "device",
@@ -7415,6 +7647,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetAPIRestriction as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 230,
         params: &[
             Param {
                 name: "device",
@@ -7451,6 +7684,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetAutoBoostedClocksEnabled as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 233,
         params: &[
             Param {
                 name: "device",
@@ -7481,6 +7715,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetClockOffsets as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 234,
         params: &[
             Param {
                 name: "device",
@@ -7511,6 +7746,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetComputeMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 235,
         params: &[
             Param {
                 name: "device",
@@ -7541,6 +7777,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetConfComputeUnprotectedMemSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 236,
         params: &[
             Param {
                 name: "device",
@@ -7571,6 +7808,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetCpuAffinity as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 237,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -7593,6 +7831,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetDefaultAutoBoostedClocksEnabled as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 238,
         params: &[
             Param {
                 name: "device",
@@ -7629,6 +7868,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetDefaultFanSpeed_v2 as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 239,
         params: &[
             Param {
                 name: "device",
@@ -7659,6 +7899,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetDramEncryptionMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 240,
         params: &[
             Param {
                 name: "device",
@@ -7694,6 +7935,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetDriverModel as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 241,
         params: &[
             Param {
                 name: "device",
@@ -7730,6 +7972,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetEccMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 242,
         params: &[
             Param {
                 name: "device",
@@ -7760,6 +8003,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetFanControlPolicy as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 243,
         params: &[
             Param {
                 name: "device",
@@ -7796,6 +8040,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetFanSpeed_v2 as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 244,
         params: &[
             Param {
                 name: "device",
@@ -7832,6 +8077,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetGpuLockedClocks as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 245,
         params: &[
             Param {
                 name: "device",
@@ -7868,6 +8114,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetGpuOperationMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 246,
         params: &[
             Param {
                 name: "device",
@@ -7898,6 +8145,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetHostname_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 247,
         params: &[
             Param {
                 name: "device",
@@ -7933,6 +8181,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetMemoryLimits_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 248,
         params: &[
             Param {
                 name: "device",
@@ -7963,6 +8212,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetMemoryLockedClocks as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 249,
         params: &[
             Param {
                 name: "device",
@@ -7999,6 +8249,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetMigMode as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 250,
         params: &[
             Param {
                 name: "device",
@@ -8033,6 +8284,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetNvlinkBwMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 252,
         params: &[
             Param {
                 name: "device",
@@ -8068,6 +8320,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetNvlinkBwModeAsync_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 253,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -8094,6 +8347,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetNvLinkDeviceLowPowerThreshold as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 251,
         params: &[
             Param {
                 name: "device",
@@ -8129,6 +8383,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetNvlinkNvleReady_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 254,
         params: &[
             Param {
                 name: "device",
@@ -8159,6 +8414,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetPersistenceMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 255,
         params: &[
             Param {
                 name: "device",
@@ -8189,6 +8445,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetPowerManagementLimit_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 256,
         params: &[
             Param {
                 name: "device",
@@ -8230,6 +8487,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetPowerMizerMode_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 257,
         params: &[
             Param {
                 name: "device",
@@ -8260,6 +8518,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetRusdSettings_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 258,
         params: &[
             Param {
                 name: "device",
@@ -8295,6 +8554,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetTemperatureThreshold as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 259,
         params: &[
             Param {
                 name: "device",
@@ -8331,6 +8591,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetVgpuCapabilities as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 260,
         params: &[
             Param {
                 name: "device",
@@ -8367,6 +8628,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 261,
         params: &[
             Param {
                 name: "device",
@@ -8402,6 +8664,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 262,
         params: &[
             Param {
                 name: "device",
@@ -8432,6 +8695,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 263,
         params: &[
             Param {
                 name: "device",
@@ -8462,6 +8726,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetVirtualizationMode as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 264,
         params: &[
             Param {
                 name: "device",
@@ -8492,6 +8757,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceSetupNvlinkNvleEncryptionKey_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 265,
         params: &[
             Param {
                 name: "device",
@@ -8522,6 +8788,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceValidateInforom as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 266,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -8544,6 +8811,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlDeviceVgpuForceGspUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 267,
         params: &[Param {
             name: "device",
             doc: "intptr_t",
@@ -8566,6 +8834,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 268,
         params: &[Param {
             name: "result",
             doc: "int",
@@ -8592,6 +8861,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 269,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -8613,6 +8883,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetFree as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 270,
         params: &[Param {
             name: "set",
             doc: "intptr_t",
@@ -8635,6 +8906,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetGetContextCount_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 271,
         params: &[Param {
             name: "set",
             doc: "intptr_t",
@@ -8661,6 +8933,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetGetContextData_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 272,
         params: &[
             Param {
                 name: "set",
@@ -8700,6 +8973,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetGetContextInfo_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 273,
         params: &[
             Param {
                 name: "set",
@@ -8739,6 +9013,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 274,
         params: &[
             Param {
                 name: "set",
@@ -8778,6 +9053,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetRegisterGpuOperationalEvents_v1 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 275,
         params: &[
             Param {
                 name: "event_set",
@@ -8808,6 +9084,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetWait_v2 as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 276,
         params: &[
             Param {
                 name: "set",
@@ -8842,6 +9119,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlEventSetWait_v3 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 277,
         params: &[
             Param {
                 name: "set",
@@ -8881,6 +9159,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGetExcludedDeviceCount as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 278,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -8902,6 +9181,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGetExcludedDeviceInfoByIndex as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 279,
         params: &[Param {
             name: "index",
             doc: "unsigned int",
@@ -8928,6 +9208,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGetVgpuCompatibility as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 280,
         params: &[
             Param {
                 name: "vgpu_metadata",
@@ -8962,6 +9243,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGetVgpuDriverCapabilities as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 281,
         params: &[Param {
             name: "capability",
             doc: "int",
@@ -8988,6 +9270,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGetVgpuVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 282,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -9016,6 +9299,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceCreateComputeInstance as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 283,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9050,6 +9334,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceCreateComputeInstanceWithPlacement as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 284,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9090,6 +9375,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 285,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9112,6 +9398,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetActiveVgpus as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 286,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9143,6 +9430,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceById as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 287,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9177,6 +9465,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetComputeInstancePossiblePlacements as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 288,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9214,6 +9503,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceProfileInfoV as u16,
         thunk: call_qwwq_w,
         keep_gil: false,
+        description: 289,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9259,6 +9549,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetComputeInstanceRemainingCapacity as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 290,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9293,6 +9584,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetComputeInstances as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 291,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9330,6 +9622,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetCreatableVgpus as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 292,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9361,6 +9654,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 293,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9387,6 +9681,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 294,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9418,6 +9713,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 295,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9449,6 +9745,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerLog_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 296,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9475,6 +9772,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 297,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9506,6 +9804,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 298,
         params: &[Param {
             name: "gpu_instance",
             doc: "intptr_t",
@@ -9532,6 +9831,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceGetVgpuTypeCreatablePlacements as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 299,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9571,6 +9871,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceSetVgpuHeterogeneousMode as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 300,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9606,6 +9907,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceSetVgpuSchedulerState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 301,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9641,6 +9943,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlGpuInstanceSetVgpuSchedulerState_v2 as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 302,
         params: &[
             Param {
                 name: "gpu_instance",
@@ -9671,6 +9974,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlInit_v2 as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 304,
         params: &[],
         words: &[],
         results: &[],
@@ -9688,6 +9992,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlInitWithFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 303,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -9710,6 +10015,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSetVgpuVersion as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 305,
         params: &[Param {
             name: "vgpu_version",
             doc: "VgpuVersion",
@@ -9732,6 +10038,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlShutdown as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 306,
         params: &[],
         words: &[],
         results: &[],
@@ -9749,6 +10056,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemEventSetCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 307,
         params: &[],
         words: &[Word::Request(0)],
         results: &[Output {
@@ -9775,6 +10083,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemEventSetFree as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 308,
         params: &[Param {
             name: "event_set",
             doc: "intptr_t",
@@ -9802,6 +10111,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemEventSetWait as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 309,
         params: &[
             Param {
                 name: "event_set",
@@ -9847,6 +10157,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetConfComputeCapabilities as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 311,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -9868,6 +10179,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetConfComputeGpusReadyState as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 312,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -9889,6 +10201,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetConfComputeKeyRotationThresholdInfo as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 313,
         params: &[],
         words: &[Word::Request(0)],
         results: &[Output {
@@ -9915,6 +10228,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetConfComputeSettings as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 314,
         params: &[],
         words: &[Word::Request(0)],
         results: &[Output {
@@ -9941,6 +10255,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetConfComputeSettings_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 315,
         params: &[],
         words: &[Word::Request(0)],
         results: &[Output {
@@ -9967,6 +10282,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetConfComputeState as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 316,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -9988,6 +10304,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetCPER_v1 as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 310,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -10009,6 +10326,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetCudaDriverVersion as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 317,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -10030,6 +10348,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetCudaDriverVersion_v2 as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 318,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -10051,6 +10370,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetDriverBranch as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 319,
         params: &[],
         words: &[Word::Request(0), Word::Const(80)],
         results: &[Output {
@@ -10077,6 +10397,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetDriverVersion as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 320,
         params: &[],
         words: &[Word::Result(0), Word::Const(80)],
         results: &[Output {
@@ -10098,6 +10419,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetHicVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 321,
         params: &[],
         words: &[Word::Count, Word::Result(0)],
         results: &[Output {
@@ -10122,6 +10444,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetNvlinkBwMode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 323,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -10143,6 +10466,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetNVMLVersion as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 322,
         params: &[],
         words: &[Word::Result(0), Word::Const(80)],
         results: &[Output {
@@ -10164,6 +10488,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetProcessName as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 324,
         params: &[Param {
             name: "pid",
             doc: "unsigned int",
@@ -10190,6 +10515,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemGetTopologyGpuSet as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 325,
         params: &[Param {
             name: "cpu_number",
             doc: "unsigned int",
@@ -10219,6 +10545,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemRegisterEvents as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 326,
         params: &[
             Param {
                 name: "event_types",
@@ -10254,6 +10581,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemSetConfComputeGpusReadyState as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 327,
         params: &[Param {
             name: "is_accepting_work",
             doc: "unsigned int",
@@ -10276,6 +10604,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemSetConfComputeKeyRotationThresholdInfo as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 328,
         params: &[Param {
             name: "max_attacker_advantage",
             doc: "unsigned long long",
@@ -10303,6 +10632,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlSystemSetNvlinkBwMode as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 329,
         params: &[Param {
             name: "nvlink_bw_mode",
             doc: "unsigned int",
@@ -10325,6 +10655,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitGetCount as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 330,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -10346,6 +10677,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitGetDevices as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 331,
         params: &[Param {
             name: "unit",
             doc: "intptr_t",
@@ -10375,6 +10707,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitGetFanSpeedInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 332,
         params: &[Param {
             name: "unit",
             doc: "intptr_t",
@@ -10401,6 +10734,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitGetHandleByIndex as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 333,
         params: &[Param {
             name: "index",
             doc: "unsigned int",
@@ -10427,6 +10761,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitGetLedState as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 334,
         params: &[Param {
             name: "unit",
             doc: "intptr_t",
@@ -10453,6 +10788,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitGetPsuInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 335,
         params: &[Param {
             name: "unit",
             doc: "intptr_t",
@@ -10479,6 +10815,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitGetTemperature as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 336,
         params: &[
             Param {
                 name: "unit",
@@ -10513,6 +10850,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitGetUnitInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 337,
         params: &[Param {
             name: "unit",
             doc: "intptr_t",
@@ -10539,6 +10877,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlUnitSetLedState as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 338,
         params: &[
             Param {
                 name: "unit",
@@ -10569,6 +10908,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceClearAccountingPids as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 339,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10591,6 +10931,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetAccountingMode as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 340,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10617,6 +10958,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetAccountingPids as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 341,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10646,6 +10988,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetAccountingStats as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 342,
         params: &[
             Param {
                 name: "vgpu_instance",
@@ -10680,6 +11023,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetEccMode as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 343,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10706,6 +11050,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetEncoderCapacity as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 344,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10732,6 +11077,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetEncoderSessions as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 345,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10761,6 +11107,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetEncoderStats as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 346,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10804,6 +11151,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetFbUsage as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 349,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10830,6 +11178,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetFBCSessions as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 347,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10859,6 +11208,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetFBCStats as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 348,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10885,6 +11235,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetFrameRateLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 350,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10911,6 +11262,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetGpuInstanceId as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 351,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10937,6 +11289,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetGpuPciId as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 352,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10966,6 +11319,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetLicenseInfo_v2 as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 353,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -10992,6 +11346,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetLicenseStatus as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 354,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11018,6 +11373,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetMdevUUID as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 355,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11044,6 +11400,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetMetadata as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 356,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11075,6 +11432,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetPlacementId as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 357,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11106,6 +11464,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetRuntimeStateSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 358,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11137,6 +11496,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetType as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 359,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11163,6 +11523,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetUUID as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 360,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11189,6 +11550,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetVmDriverVersion as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 361,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11215,6 +11577,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceGetVmID as u16,
         thunk: call_wqwq_w,
         keep_gil: false,
+        description: 362,
         params: &[Param {
             name: "vgpu_instance",
             doc: "unsigned int",
@@ -11253,6 +11616,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuInstanceSetEncoderCapacity as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 363,
         params: &[
             Param {
                 name: "vgpu_instance",
@@ -11283,6 +11647,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetBAR1Info as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 364,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11314,6 +11679,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetCapabilities as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 365,
         params: &[
             Param {
                 name: "vgpu_type_id",
@@ -11348,6 +11714,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetClass as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 366,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11377,6 +11744,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetDeviceID as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 367,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11410,6 +11778,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetFbReservation as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 368,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11436,6 +11805,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetFrameRateLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 369,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11462,6 +11832,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetFramebufferSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 370,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11488,6 +11859,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetGpuInstanceProfileId as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 371,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11514,6 +11886,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetGspHeapSize as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 372,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11540,6 +11913,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetLicense as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 373,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11566,6 +11940,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetMaxInstances as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 374,
         params: &[
             Param {
                 name: "device",
@@ -11600,6 +11975,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetMaxInstancesPerGpuInstance as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 375,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11631,6 +12007,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetMaxInstancesPerVm as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 376,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11657,6 +12034,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetName as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 377,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11688,6 +12066,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetNumDisplayHeads as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 378,
         params: &[Param {
             name: "vgpu_type_id",
             doc: "unsigned int",
@@ -11714,6 +12093,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvmlVgpuTypeGetResolution as u16,
         thunk: call_wwqq_w,
         keep_gil: false,
+        description: 379,
         params: &[
             Param {
                 name: "vgpu_type_id",

@@ -80,6 +80,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcAddNameExpression as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 0,
         params: &[
             Param {
                 name: "prog",
@@ -105,6 +106,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcCompileProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 1,
         params: &[
             Param {
                 name: "prog",
@@ -143,6 +145,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcCreateProgram as u16,
         thunk: call_qqqwqq_w,
         keep_gil: false,
+        description: 2,
         params: &[
             Param {
                 name: "src",
@@ -211,6 +214,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcDestroyProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -228,6 +232,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetBundledHeadersInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 4,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -251,6 +256,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetCUBIN as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 5,
         params: &[
             Param {
                 name: "prog",
@@ -276,6 +282,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetCUBINSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 6,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -297,6 +304,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 7,
         params: &[Param {
             name: "result",
             doc: "nvrtcResult",
@@ -318,6 +326,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetLTOIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 8,
         params: &[
             Param {
                 name: "prog",
@@ -343,6 +352,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetLTOIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 9,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -364,6 +374,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetLoweredName as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 10,
         params: &[
             Param {
                 name: "prog",
@@ -393,6 +404,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetNumSupportedArchs as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 11,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -409,6 +421,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetOptiXIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 12,
         params: &[
             Param {
                 name: "prog",
@@ -434,6 +447,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetOptiXIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 13,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -455,6 +469,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPCHCreateStatus as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 14,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -472,6 +487,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPCHHeapSize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 15,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -488,6 +504,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPCHHeapSizeRequired as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 16,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -509,6 +526,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPTX as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 17,
         params: &[
             Param {
                 name: "prog",
@@ -534,6 +552,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPTXSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 18,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -555,6 +574,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetProgramLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 19,
         params: &[
             Param {
                 name: "prog",
@@ -580,6 +600,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetProgramLogSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 20,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -601,6 +622,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetSupportedArchs as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 21,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -617,6 +639,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetTileIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 22,
         params: &[
             Param {
                 name: "prog",
@@ -642,6 +665,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetTileIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 23,
         params: &[Param {
             name: "prog",
             doc: "nvrtcProgram",
@@ -663,6 +687,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcInstallBundledHeaders as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 24,
         params: &[
             Param {
                 name: "installPath",
@@ -692,6 +717,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcRemoveBundledHeaders as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 25,
         params: &[Param {
             name: "installPath",
             doc: "bytes",
@@ -713,6 +739,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcSetFlowCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 26,
         params: &[
             Param {
                 name: "prog",
@@ -744,6 +771,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcSetPCHHeapSize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 27,
         params: &[Param {
             name: "size",
             doc: "size_t",
@@ -761,6 +789,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 28,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -784,6 +813,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: NO_DESCRIPTION,
         params: &[Param {
             name: "objType",
             doc: "Any",

@@ -16,6 +16,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcAddNameExpression as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 0,
         params: &[
             Param {
                 name: "prog",
@@ -46,6 +47,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcCompileProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 1,
         params: &[
             Param {
                 name: "prog",
@@ -76,6 +78,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcCreateProgram as u16,
         thunk: call_qqqwqq_w,
         keep_gil: false,
+        description: 2,
         params: &[
             Param {
                 name: "src",
@@ -129,6 +132,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcDestroyProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -151,6 +155,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetBundledHeadersInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 4,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -179,6 +184,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetCUBIN as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 5,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -205,6 +211,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetCUBINSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 6,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -231,6 +238,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 7,
         params: &[Param {
             name: "result",
             doc: "int",
@@ -257,6 +265,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetLoweredName as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 10,
         params: &[
             Param {
                 name: "prog",
@@ -291,6 +300,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetLTOIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 8,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -317,6 +327,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetLTOIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 9,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -343,6 +354,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetNumSupportedArchs as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 11,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -364,6 +376,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetOptiXIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 12,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -390,6 +403,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetOptiXIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 13,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -416,6 +430,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPCHCreateStatus as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 14,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -442,6 +457,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPCHHeapSize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 15,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -463,6 +479,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPCHHeapSizeRequired as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 16,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -489,6 +506,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetProgramLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 19,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -515,6 +533,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetProgramLogSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 20,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -541,6 +560,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPTX as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 17,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -567,6 +587,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetPTXSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 18,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -593,6 +614,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetSupportedArchs as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 21,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -614,6 +636,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetTileIR as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 22,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -640,6 +663,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcGetTileIRSize as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 23,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -666,6 +690,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcInstallBundledHeaders as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 24,
         params: &[
             Param {
                 name: "install_path",
@@ -700,6 +725,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcRemoveBundledHeaders as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 25,
         params: &[Param {
             name: "install_path",
             doc: "str",
@@ -726,6 +752,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcSetFlowCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 26,
         params: &[
             Param {
                 name: "prog",
@@ -762,6 +789,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcSetPCHHeapSize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 27,
         params: &[Param {
             name: "size",
             doc: "size_t",
@@ -784,6 +812,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvrtcVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 28,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[

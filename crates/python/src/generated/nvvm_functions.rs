@@ -58,6 +58,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmAddModuleToProgram as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 0,
         params: &[
             Param {
                 name: "prog",
@@ -100,6 +101,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmCompileProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 1,
         params: &[
             Param {
                 name: "prog",
@@ -136,6 +138,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmCreateProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 2,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -157,6 +160,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmDestroyProgram as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -179,6 +183,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmGetCompiledResult as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 4,
         params: &[
             Param {
                 name: "prog",
@@ -209,6 +214,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmGetCompiledResultSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 5,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -235,6 +241,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 6,
         params: &[Param {
             name: "result",
             doc: "int",
@@ -261,6 +268,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmGetProgramLog as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 7,
         params: &[
             Param {
                 name: "prog",
@@ -291,6 +299,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmGetProgramLogSize as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 8,
         params: &[Param {
             name: "prog",
             doc: "intptr_t",
@@ -317,6 +326,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmIRVersion as u16,
         thunk: call_qqqq_w,
         keep_gil: true,
+        description: 9,
         params: &[],
         words: &[
             Word::Result(0),
@@ -360,6 +370,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmLazyAddModuleToProgram as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 11,
         params: &[
             Param {
                 name: "prog",
@@ -402,6 +413,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmLLVMVersion as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 10,
         params: &[Param {
             name: "arch",
             doc: "str",
@@ -428,6 +440,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmVerifyProgram as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 12,
         params: &[
             Param {
                 name: "prog",
@@ -464,6 +477,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::nvvmVersion as u16,
         thunk: call_qq_w,
         keep_gil: true,
+        description: 13,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[

@@ -798,6 +798,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaArrayGetInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 0,
         params: &[Param {
             name: "array",
             doc: "cudaArray_t",
@@ -836,6 +837,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 1,
         params: &[
             Param {
                 name: "array",
@@ -865,6 +867,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaArrayGetPlane as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 2,
         params: &[
             Param {
                 name: "hArray",
@@ -894,6 +897,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "array",
             doc: "cudaArray_t",
@@ -915,6 +919,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaChooseDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 4,
         params: &[Param {
             name: "prop",
             doc: "cudaDeviceProp",
@@ -936,6 +941,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 5,
         params: &[
             Param {
                 name: "x",
@@ -983,6 +989,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaCreateSurfaceObject as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 6,
         params: &[Param {
             name: "pResDesc",
             doc: "cudaResourceDesc",
@@ -1004,6 +1011,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaCreateTextureObject as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 7,
         params: &[
             Param {
                 name: "pResDesc",
@@ -1039,6 +1047,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaCtxResetPersistingL2Cache as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 8,
         params: &[],
         words: &[],
         results: &[],
@@ -1051,6 +1060,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDestroyExternalMemory as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 9,
         params: &[Param {
             name: "extMem",
             doc: "cudaExternalMemory_t",
@@ -1068,6 +1078,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDestroyExternalSemaphore as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 10,
         params: &[Param {
             name: "extSem",
             doc: "cudaExternalSemaphore_t",
@@ -1085,6 +1096,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDestroySurfaceObject as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 11,
         params: &[Param {
             name: "surfObject",
             doc: "cudaSurfaceObject_t",
@@ -1102,6 +1114,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDestroyTextureObject as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 12,
         params: &[Param {
             name: "texObject",
             doc: "cudaTextureObject_t",
@@ -1119,6 +1132,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDevResourceGenerateDesc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 13,
         params: &[
             Param {
                 name: "resources",
@@ -1155,6 +1169,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDevSmResourceSplit as u16,
         thunk: call_qwqqwq_w,
         keep_gil: false,
+        description: 14,
         params: &[
             Param {
                 name: "nbGroups",
@@ -1217,6 +1232,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDevSmResourceSplitByCount as u16,
         thunk: call_qqqqww_w,
         keep_gil: false,
+        description: 15,
         params: &[
             Param {
                 name: "nbGroups",
@@ -1277,6 +1293,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceCanAccessPeer as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 16,
         params: &[
             Param {
                 name: "device",
@@ -1306,6 +1323,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceDisablePeerAccess as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 17,
         params: &[Param {
             name: "peerDevice",
             doc: "int",
@@ -1323,6 +1341,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceEnablePeerAccess as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 18,
         params: &[
             Param {
                 name: "peerDevice",
@@ -1348,6 +1367,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceFlushGPUDirectRDMAWrites as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 19,
         params: &[
             Param {
                 name: "target",
@@ -1373,6 +1393,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: true,
+        description: 20,
         params: &[
             Param {
                 name: "attr",
@@ -1402,6 +1423,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetByPCIBusId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 21,
         params: &[Param {
             name: "pciBusId",
             doc: "bytes",
@@ -1423,6 +1445,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetCacheConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 22,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1439,6 +1462,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetDefaultMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 23,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -1460,6 +1484,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetDevResource as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 24,
         params: &[
             Param {
                 name: "device",
@@ -1489,6 +1514,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetExecutionCtx as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 25,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -1510,6 +1536,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 26,
         params: &[
             Param {
                 name: "device",
@@ -1539,6 +1566,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetHostAtomicCapabilities as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 27,
         params: &[
             Param {
                 name: "operations",
@@ -1581,6 +1609,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetLimit as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 28,
         params: &[Param {
             name: "limit",
             doc: "cudaLimit",
@@ -1602,6 +1631,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 29,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -1623,6 +1653,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetNvSciSyncAttributes as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 30,
         params: &[
             Param {
                 name: "nvSciSyncAttrList",
@@ -1654,6 +1685,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetP2PAtomicCapabilities as u16,
         thunk: call_qqwww_w,
         keep_gil: false,
+        description: 31,
         params: &[
             Param {
                 name: "operations",
@@ -1708,6 +1740,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetP2PAttribute as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 32,
         params: &[
             Param {
                 name: "attr",
@@ -1743,6 +1776,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetPCIBusId as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 33,
         params: &[
             Param {
                 name: "length",
@@ -1772,6 +1806,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetSharedMemConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 34,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1788,6 +1823,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetStreamPriorityRange as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 35,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -1811,6 +1847,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetTexture1DLinearMaxWidth as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 36,
         params: &[
             Param {
                 name: "fmtDesc",
@@ -1840,6 +1877,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGraphMemTrim as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 37,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -1857,6 +1895,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceRegisterAsyncNotification as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 38,
         params: &[
             Param {
                 name: "device",
@@ -1892,6 +1931,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceReset as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 39,
         params: &[],
         words: &[],
         results: &[],
@@ -1904,6 +1944,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetCacheConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 40,
         params: &[Param {
             name: "cacheConfig",
             doc: "cudaFuncCache",
@@ -1921,6 +1962,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 41,
         params: &[
             Param {
                 name: "device",
@@ -1952,6 +1994,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 42,
         params: &[
             Param {
                 name: "limit",
@@ -1977,6 +2020,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetMemPool as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 43,
         params: &[
             Param {
                 name: "device",
@@ -2002,6 +2046,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetSharedMemConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 44,
         params: &[Param {
             name: "config",
             doc: "cudaSharedMemConfig",
@@ -2019,6 +2064,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSynchronize as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 45,
         params: &[],
         words: &[],
         results: &[],
@@ -2031,6 +2077,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceUnregisterAsyncNotification as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 46,
         params: &[
             Param {
                 name: "device",
@@ -2056,6 +2103,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDriverGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 47,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -2072,6 +2120,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerAcquireFrame as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 48,
         params: &[
             Param {
                 name: "conn",
@@ -2114,6 +2163,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerConnect as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 49,
         params: &[Param {
             name: "eglStream",
             doc: "EGLStreamKHR",
@@ -2135,6 +2185,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerConnectWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 50,
         params: &[
             Param {
                 name: "eglStream",
@@ -2164,6 +2215,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 51,
         params: &[Param {
             name: "conn",
             doc: "CUeglStreamConnection or cudaEglStreamConnection",
@@ -2181,6 +2233,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerReleaseFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 52,
         params: &[
             Param {
                 name: "conn",
@@ -2212,6 +2265,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamProducerConnect as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 53,
         params: &[
             Param {
                 name: "eglStream",
@@ -2247,6 +2301,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamProducerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 54,
         params: &[Param {
             name: "conn",
             doc: "CUeglStreamConnection or cudaEglStreamConnection",
@@ -2264,6 +2319,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamProducerPresentFrame as u16,
         thunk: call_q_cudaeglframe_st_q_w,
         keep_gil: false,
+        description: 55,
         params: &[
             Param {
                 name: "conn",
@@ -2295,6 +2351,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamProducerReturnFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 56,
         params: &[
             Param {
                 name: "conn",
@@ -2326,6 +2383,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 57,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -2342,6 +2400,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventCreateFromEGLSync as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 58,
         params: &[
             Param {
                 name: "eglSync",
@@ -2371,6 +2430,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventCreateWithFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 59,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -2392,6 +2452,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 60,
         params: &[Param {
             name: "event",
             doc: "CUevent or cudaEvent_t",
@@ -2409,6 +2470,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventElapsedTime as u16,
         thunk: call_qqq_w,
         keep_gil: true,
+        description: 61,
         params: &[
             Param {
                 name: "start",
@@ -2438,6 +2500,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventQuery as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 62,
         params: &[Param {
             name: "event",
             doc: "CUevent or cudaEvent_t",
@@ -2455,6 +2518,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventRecord as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 63,
         params: &[
             Param {
                 name: "event",
@@ -2480,6 +2544,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventRecordWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 64,
         params: &[
             Param {
                 name: "event",
@@ -2511,6 +2576,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 65,
         params: &[Param {
             name: "event",
             doc: "CUevent or cudaEvent_t",
@@ -2528,6 +2594,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 66,
         params: &[Param {
             name: "ctx",
             doc: "cudaExecutionContext_t",
@@ -2545,6 +2612,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 67,
         params: &[
             Param {
                 name: "ctx",
@@ -2574,6 +2642,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 68,
         params: &[Param {
             name: "ctx",
             doc: "cudaExecutionContext_t",
@@ -2595,6 +2664,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 69,
         params: &[Param {
             name: "ctx",
             doc: "cudaExecutionContext_t",
@@ -2616,6 +2686,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 70,
         params: &[
             Param {
                 name: "ctx",
@@ -2641,6 +2712,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxStreamCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 71,
         params: &[
             Param {
                 name: "ctx",
@@ -2676,6 +2748,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 72,
         params: &[Param {
             name: "ctx",
             doc: "cudaExecutionContext_t",
@@ -2693,6 +2766,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 73,
         params: &[
             Param {
                 name: "ctx",
@@ -2718,6 +2792,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExternalMemoryGetMappedBuffer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 74,
         params: &[
             Param {
                 name: "extMem",
@@ -2747,6 +2822,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExternalMemoryGetMappedMipmappedArray as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 75,
         params: &[
             Param {
                 name: "extMem",
@@ -2776,6 +2852,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFree as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 76,
         params: &[Param {
             name: "devPtr",
             doc: "Any",
@@ -2793,6 +2870,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFreeArray as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 77,
         params: &[Param {
             name: "array",
             doc: "cudaArray_t",
@@ -2810,6 +2888,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFreeAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 78,
         params: &[
             Param {
                 name: "devPtr",
@@ -2835,6 +2914,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFreeHost as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 79,
         params: &[Param {
             name: "ptr",
             doc: "Any",
@@ -2852,6 +2932,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFreeMipmappedArray as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 80,
         params: &[Param {
             name: "mipmappedArray",
             doc: "cudaMipmappedArray_t",
@@ -2869,6 +2950,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncGetAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 81,
         params: &[Param {
             name: "func",
             doc: "Any",
@@ -2890,6 +2972,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 82,
         params: &[Param {
             name: "func",
             doc: "Any",
@@ -2911,6 +2994,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncSetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 83,
         params: &[
             Param {
                 name: "func",
@@ -2942,6 +3026,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncSetCacheConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 84,
         params: &[
             Param {
                 name: "func",
@@ -2967,6 +3052,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncSetSharedMemConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 85,
         params: &[
             Param {
                 name: "func",
@@ -2992,6 +3078,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGLGetDevices as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 86,
         params: &[
             Param {
                 name: "cudaDeviceCount",
@@ -3028,6 +3115,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetChannelDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 87,
         params: &[Param {
             name: "array",
             doc: "cudaArray_const_t",
@@ -3049,6 +3137,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDevice as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 88,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -3065,6 +3154,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDeviceCount as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 89,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -3081,6 +3171,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDeviceFlags as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 90,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -3097,6 +3188,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDeviceProperties as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 91,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -3118,6 +3210,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDriverEntryPoint as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 92,
         params: &[
             Param {
                 name: "symbol",
@@ -3154,6 +3247,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDriverEntryPointByVersion as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 93,
         params: &[
             Param {
                 name: "symbol",
@@ -3202,6 +3296,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetErrorName as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 94,
         params: &[Param {
             name: "error",
             doc: "cudaError_t",
@@ -3223,6 +3318,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 95,
         params: &[Param {
             name: "error",
             doc: "cudaError_t",
@@ -3244,6 +3340,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetExportTable as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 96,
         params: &[Param {
             name: "pExportTableId",
             doc: "cudaUUID_t",
@@ -3265,6 +3362,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetKernel as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 97,
         params: &[Param {
             name: "entryFuncAddr",
             doc: "Any",
@@ -3286,6 +3384,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetLastError as u16,
         thunk: call_w,
         keep_gil: true,
+        description: 98,
         params: &[],
         words: &[],
         results: &[],
@@ -3298,6 +3397,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetMipmappedArrayLevel as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 99,
         params: &[
             Param {
                 name: "mipmappedArray",
@@ -3327,6 +3427,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetSurfaceObjectResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 100,
         params: &[Param {
             name: "surfObject",
             doc: "cudaSurfaceObject_t",
@@ -3348,6 +3449,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetTextureObjectResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 101,
         params: &[Param {
             name: "texObject",
             doc: "cudaTextureObject_t",
@@ -3369,6 +3471,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetTextureObjectResourceViewDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 102,
         params: &[Param {
             name: "texObject",
             doc: "cudaTextureObject_t",
@@ -3390,6 +3493,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetTextureObjectTextureDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 103,
         params: &[Param {
             name: "texObject",
             doc: "cudaTextureObject_t",
@@ -3411,6 +3515,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddChildGraphNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 104,
         params: &[
             Param {
                 name: "graph",
@@ -3465,6 +3570,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 105,
         params: &[
             Param {
                 name: "graph",
@@ -3535,6 +3641,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddEmptyNode as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 106,
         params: &[
             Param {
                 name: "graph",
@@ -3577,6 +3684,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddEventRecordNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 107,
         params: &[
             Param {
                 name: "graph",
@@ -3631,6 +3739,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddEventWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 108,
         params: &[
             Param {
                 name: "graph",
@@ -3685,6 +3794,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddExternalSemaphoresSignalNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 109,
         params: &[
             Param {
                 name: "graph",
@@ -3739,6 +3849,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddExternalSemaphoresWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 110,
         params: &[
             Param {
                 name: "graph",
@@ -3793,6 +3904,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddHostNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 111,
         params: &[
             Param {
                 name: "graph",
@@ -3847,6 +3959,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddKernelNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 112,
         params: &[
             Param {
                 name: "graph",
@@ -3901,6 +4014,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemAllocNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 113,
         params: &[
             Param {
                 name: "graph",
@@ -3955,6 +4069,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemFreeNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 114,
         params: &[
             Param {
                 name: "graph",
@@ -4009,6 +4124,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemcpyNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 115,
         params: &[
             Param {
                 name: "graph",
@@ -4063,6 +4179,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemcpyNode1D as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
+        description: 116,
         params: &[
             Param {
                 name: "graph",
@@ -4138,6 +4255,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemsetNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 117,
         params: &[
             Param {
                 name: "graph",
@@ -4192,6 +4310,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 118,
         params: &[
             Param {
                 name: "graph",
@@ -4260,6 +4379,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphChildGraphNodeGetGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 119,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -4281,6 +4401,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphClone as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 120,
         params: &[Param {
             name: "originalGraph",
             doc: "CUgraph or cudaGraph_t",
@@ -4302,6 +4423,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphConditionalHandleCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 121,
         params: &[
             Param {
                 name: "graph",
@@ -4337,6 +4459,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphConditionalHandleCreate_v2 as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
+        description: 122,
         params: &[
             Param {
                 name: "graph",
@@ -4384,6 +4507,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 123,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -4405,6 +4529,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphDebugDotPrint as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 124,
         params: &[
             Param {
                 name: "graph",
@@ -4436,6 +4561,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 125,
         params: &[Param {
             name: "graph",
             doc: "CUgraph or cudaGraph_t",
@@ -4453,6 +4579,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphDestroyNode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 126,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -4470,6 +4597,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphEventRecordNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 127,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -4491,6 +4619,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphEventRecordNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 128,
         params: &[
             Param {
                 name: "node",
@@ -4516,6 +4645,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphEventWaitNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 129,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -4537,6 +4667,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphEventWaitNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 130,
         params: &[
             Param {
                 name: "node",
@@ -4562,6 +4693,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecChildGraphNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 131,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4593,6 +4725,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 132,
         params: &[Param {
             name: "graphExec",
             doc: "CUgraphExec or cudaGraphExec_t",
@@ -4610,6 +4743,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecEventRecordNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 133,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4641,6 +4775,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecEventWaitNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 134,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4672,6 +4807,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 135,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4703,6 +4839,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 136,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4734,6 +4871,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 137,
         params: &[Param {
             name: "graphExec",
             doc: "CUgraphExec or cudaGraphExec_t",
@@ -4755,6 +4893,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 138,
         params: &[Param {
             name: "hGraphExec",
             doc: "CUgraphExec or cudaGraphExec_t",
@@ -4776,6 +4915,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecHostNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 139,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4807,6 +4947,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecKernelNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 140,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4838,6 +4979,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecMemcpyNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 141,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4869,6 +5011,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecMemcpyNodeSetParams1D as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 142,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4925,6 +5068,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecMemsetNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 143,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -4956,6 +5100,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 144,
         params: &[
             Param {
                 name: "graphExec",
@@ -4987,6 +5132,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecUpdate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 145,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5016,6 +5162,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExternalSemaphoresSignalNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 146,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5037,6 +5184,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 147,
         params: &[
             Param {
                 name: "hNode",
@@ -5062,6 +5210,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExternalSemaphoresWaitNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 148,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5083,6 +5232,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 149,
         params: &[
             Param {
                 name: "hNode",
@@ -5108,6 +5258,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphGetEdges as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 150,
         params: &[
             Param {
                 name: "graph",
@@ -5166,6 +5317,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 151,
         params: &[Param {
             name: "hGraph",
             doc: "CUgraph or cudaGraph_t",
@@ -5187,6 +5339,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphGetNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 152,
         params: &[
             Param {
                 name: "graph",
@@ -5226,6 +5379,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphGetRootNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 153,
         params: &[
             Param {
                 name: "graph",
@@ -5265,6 +5419,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphHostNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 154,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5286,6 +5441,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphHostNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 155,
         params: &[
             Param {
                 name: "node",
@@ -5311,6 +5467,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphInstantiate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 156,
         params: &[
             Param {
                 name: "graph",
@@ -5340,6 +5497,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphInstantiateWithFlags as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 157,
         params: &[
             Param {
                 name: "graph",
@@ -5369,6 +5527,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphInstantiateWithParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 158,
         params: &[
             Param {
                 name: "graph",
@@ -5398,6 +5557,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 159,
         params: &[
             Param {
                 name: "hDst",
@@ -5423,6 +5583,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 160,
         params: &[
             Param {
                 name: "hNode",
@@ -5452,6 +5613,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 161,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5473,6 +5635,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 162,
         params: &[
             Param {
                 name: "hNode",
@@ -5504,6 +5667,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 163,
         params: &[
             Param {
                 name: "node",
@@ -5529,6 +5693,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphLaunch as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 164,
         params: &[
             Param {
                 name: "graphExec",
@@ -5554,6 +5719,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemAllocNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 165,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5575,6 +5741,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemFreeNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 166,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5596,6 +5763,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemcpyNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 167,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5617,6 +5785,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemcpyNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 168,
         params: &[
             Param {
                 name: "node",
@@ -5642,6 +5811,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemcpyNodeSetParams1D as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 169,
         params: &[
             Param {
                 name: "node",
@@ -5691,6 +5861,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemsetNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 170,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5712,6 +5883,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemsetNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 171,
         params: &[
             Param {
                 name: "node",
@@ -5737,6 +5909,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeFindInClone as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 172,
         params: &[
             Param {
                 name: "originalNode",
@@ -5766,6 +5939,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetContainingGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 173,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5787,6 +5961,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetDependencies as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 174,
         params: &[
             Param {
                 name: "node",
@@ -5836,6 +6011,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetDependentNodes as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 175,
         params: &[
             Param {
                 name: "node",
@@ -5885,6 +6061,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 176,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -5914,6 +6091,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetLocalId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 177,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5935,6 +6113,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 178,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5956,6 +6135,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetToolsId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 179,
         params: &[Param {
             name: "hNode",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5977,6 +6157,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetType as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 180,
         params: &[Param {
             name: "node",
             doc: "CUgraphNode or cudaGraphNode_t",
@@ -5998,6 +6179,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeSetEnabled as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 181,
         params: &[
             Param {
                 name: "hGraphExec",
@@ -6029,6 +6211,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 182,
         params: &[
             Param {
                 name: "node",
@@ -6054,6 +6237,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphReleaseUserObject as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 183,
         params: &[
             Param {
                 name: "graph",
@@ -6085,6 +6269,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphRemoveDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 184,
         params: &[
             Param {
                 name: "graph",
@@ -6155,6 +6340,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphRetainUserObject as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 185,
         params: &[
             Param {
                 name: "graph",
@@ -6192,6 +6378,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphUpload as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 186,
         params: &[
             Param {
                 name: "graphExec",
@@ -6217,6 +6404,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsEGLRegisterImage as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 187,
         params: &[
             Param {
                 name: "image",
@@ -6246,6 +6434,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsGLRegisterBuffer as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 188,
         params: &[
             Param {
                 name: "buffer",
@@ -6275,6 +6464,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsGLRegisterImage as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 189,
         params: &[
             Param {
                 name: "image",
@@ -6310,6 +6500,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsMapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 190,
         params: &[
             Param {
                 name: "count",
@@ -6341,6 +6532,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsResourceGetMappedEglFrame as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 191,
         params: &[
             Param {
                 name: "resource",
@@ -6376,6 +6568,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsResourceGetMappedMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 192,
         params: &[Param {
             name: "resource",
             doc: "cudaGraphicsResource_t",
@@ -6397,6 +6590,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsResourceGetMappedPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 193,
         params: &[Param {
             name: "resource",
             doc: "cudaGraphicsResource_t",
@@ -6425,6 +6619,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsResourceSetMapFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 194,
         params: &[
             Param {
                 name: "resource",
@@ -6450,6 +6645,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsSubResourceGetMappedArray as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 195,
         params: &[
             Param {
                 name: "resource",
@@ -6485,6 +6681,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsUnmapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 196,
         params: &[
             Param {
                 name: "count",
@@ -6516,6 +6713,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsUnregisterResource as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 197,
         params: &[Param {
             name: "resource",
             doc: "cudaGraphicsResource_t",
@@ -6533,6 +6731,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsVDPAURegisterOutputSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 198,
         params: &[
             Param {
                 name: "vdpSurface",
@@ -6562,6 +6761,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsVDPAURegisterVideoSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 199,
         params: &[
             Param {
                 name: "vdpSurface",
@@ -6591,6 +6791,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGreenCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 200,
         params: &[
             Param {
                 name: "desc",
@@ -6626,6 +6827,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostAlloc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 201,
         params: &[
             Param {
                 name: "size",
@@ -6655,6 +6857,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostGetDevicePointer as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 202,
         params: &[
             Param {
                 name: "pHost",
@@ -6684,6 +6887,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 203,
         params: &[Param {
             name: "pHost",
             doc: "Any",
@@ -6705,6 +6909,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostRegister as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 204,
         params: &[
             Param {
                 name: "ptr",
@@ -6736,6 +6941,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostUnregister as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 205,
         params: &[Param {
             name: "ptr",
             doc: "Any",
@@ -6753,6 +6959,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaImportExternalMemory as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 206,
         params: &[Param {
             name: "memHandleDesc",
             doc: "cudaExternalMemoryHandleDesc",
@@ -6774,6 +6981,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaImportExternalSemaphore as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 207,
         params: &[Param {
             name: "semHandleDesc",
             doc: "cudaExternalSemaphoreHandleDesc",
@@ -6795,6 +7003,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaInitDevice as u16,
         thunk: call_www_w,
         keep_gil: false,
+        description: 208,
         params: &[
             Param {
                 name: "device",
@@ -6826,6 +7035,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcCloseMemHandle as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 209,
         params: &[Param {
             name: "devPtr",
             doc: "Any",
@@ -6843,6 +7053,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcGetEventHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 210,
         params: &[Param {
             name: "event",
             doc: "CUevent or cudaEvent_t",
@@ -6864,6 +7075,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcGetMemHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 211,
         params: &[Param {
             name: "devPtr",
             doc: "Any",
@@ -6885,6 +7097,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcOpenEventHandle as u16,
         thunk: call_q_cudaipceventhandle_st_w,
         keep_gil: false,
+        description: 212,
         params: &[Param {
             name: "handle",
             doc: "cudaIpcEventHandle_t",
@@ -6906,6 +7119,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcOpenMemHandle as u16,
         thunk: call_q_cudaipcmemhandle_st_w_w,
         keep_gil: false,
+        description: 213,
         params: &[
             Param {
                 name: "handle",
@@ -6935,6 +7149,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaKernelSetAttributeForDevice as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 214,
         params: &[
             Param {
                 name: "kernel",
@@ -6972,6 +7187,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLaunchHostFunc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 215,
         params: &[
             Param {
                 name: "stream",
@@ -7003,6 +7219,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLaunchHostFunc_v2 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 216,
         params: &[
             Param {
                 name: "stream",
@@ -7040,6 +7257,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryEnumerateKernels as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 217,
         params: &[
             Param {
                 name: "numKernels",
@@ -7069,6 +7287,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 218,
         params: &[
             Param {
                 name: "library",
@@ -7105,6 +7324,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetKernel as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 219,
         params: &[
             Param {
                 name: "library",
@@ -7134,6 +7354,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetKernelCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 220,
         params: &[Param {
             name: "lib",
             doc: "cudaLibrary_t",
@@ -7155,6 +7376,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetManaged as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 221,
         params: &[
             Param {
                 name: "library",
@@ -7191,6 +7413,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetUnifiedFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 222,
         params: &[
             Param {
                 name: "library",
@@ -7220,6 +7443,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryLoadData as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
+        description: 223,
         params: &[
             Param {
                 name: "code",
@@ -7302,6 +7526,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryLoadFromFile as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
+        description: 224,
         params: &[
             Param {
                 name: "fileName",
@@ -7384,6 +7609,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 225,
         params: &[Param {
             name: "library",
             doc: "cudaLibrary_t",
@@ -7401,6 +7627,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsCurrent as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 226,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -7422,6 +7649,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsDumpToFile as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 227,
         params: &[
             Param {
                 name: "iterator",
@@ -7457,6 +7685,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsDumpToMemory as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 228,
         params: &[
             Param {
                 name: "iterator",
@@ -7510,6 +7739,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsRegisterCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 229,
         params: &[
             Param {
                 name: "callbackFunc",
@@ -7539,6 +7769,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsUnregisterCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 230,
         params: &[Param {
             name: "callback",
             doc: "cudaLogsCallbackHandle",
@@ -7556,6 +7787,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMalloc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 231,
         params: &[Param {
             name: "size",
             doc: "size_t",
@@ -7577,6 +7809,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMalloc3D as u16,
         thunk: call_q_cudaextent_w,
         keep_gil: false,
+        description: 232,
         params: &[Param {
             name: "extent",
             doc: "cudaExtent",
@@ -7598,6 +7831,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMalloc3DArray as u16,
         thunk: call_qq_cudaextent_w_w,
         keep_gil: false,
+        description: 233,
         params: &[
             Param {
                 name: "desc",
@@ -7633,6 +7867,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocArray as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 234,
         params: &[
             Param {
                 name: "desc",
@@ -7680,6 +7915,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 235,
         params: &[
             Param {
                 name: "size",
@@ -7709,6 +7945,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocFromPoolAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 236,
         params: &[
             Param {
                 name: "size",
@@ -7744,6 +7981,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocHost as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 237,
         params: &[Param {
             name: "size",
             doc: "size_t",
@@ -7765,6 +8003,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocManaged as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 238,
         params: &[
             Param {
                 name: "size",
@@ -7794,6 +8033,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocMipmappedArray as u16,
         thunk: call_qq_cudaextent_ww_w,
         keep_gil: false,
+        description: 239,
         params: &[
             Param {
                 name: "desc",
@@ -7841,6 +8081,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocPitch as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 240,
         params: &[
             Param {
                 name: "width",
@@ -7877,6 +8118,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemAdvise as u16,
         thunk: call_qqw_cudamemlocation_w,
         keep_gil: false,
+        description: 241,
         params: &[
             Param {
                 name: "devPtr",
@@ -7914,6 +8156,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemDiscardAndPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 242,
         params: &[
             Param {
                 name: "dptrs",
@@ -8012,6 +8255,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemDiscardBatchAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 243,
         params: &[
             Param {
                 name: "dptrs",
@@ -8075,6 +8319,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemGetDefaultMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 244,
         params: &[
             Param {
                 name: "location",
@@ -8104,6 +8349,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 245,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -8127,6 +8373,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemGetLocationInfo as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 246,
         params: &[
             Param {
                 name: "devPtr",
@@ -8176,6 +8423,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemGetMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 247,
         params: &[
             Param {
                 name: "location",
@@ -8205,6 +8453,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 248,
         params: &[Param {
             name: "poolProps",
             doc: "cudaMemPoolProps",
@@ -8226,6 +8475,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 249,
         params: &[Param {
             name: "memPool",
             doc: "CUmemoryPool or cudaMemPool_t",
@@ -8243,6 +8493,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolExportPointer as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 250,
         params: &[Param {
             name: "ptr",
             doc: "Any",
@@ -8264,6 +8515,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolExportToShareableHandle as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 251,
         params: &[
             Param {
                 name: "memPool",
@@ -8299,6 +8551,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 252,
         params: &[
             Param {
                 name: "memPool",
@@ -8328,6 +8581,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 253,
         params: &[
             Param {
                 name: "memPool",
@@ -8357,6 +8611,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolImportFromShareableHandle as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 254,
         params: &[
             Param {
                 name: "shareableHandle",
@@ -8392,6 +8647,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolImportPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 255,
         params: &[
             Param {
                 name: "memPool",
@@ -8421,6 +8677,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolSetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 256,
         params: &[
             Param {
                 name: "memPool",
@@ -8459,6 +8716,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 257,
         params: &[
             Param {
                 name: "memPool",
@@ -8490,6 +8748,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolTrimTo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 258,
         params: &[
             Param {
                 name: "memPool",
@@ -8515,6 +8774,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPrefetchAsync as u16,
         thunk: call_qq_cudamemlocation_wq_w,
         keep_gil: false,
+        description: 259,
         params: &[
             Param {
                 name: "devPtr",
@@ -8564,6 +8824,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 260,
         params: &[
             Param {
                 name: "dptrs",
@@ -8662,6 +8923,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemRangeGetAttribute as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 261,
         params: &[
             Param {
                 name: "dataSize",
@@ -8709,6 +8971,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemRangeGetAttributes as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 262,
         params: &[
             Param {
                 name: "dataSizes",
@@ -8777,6 +9040,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemSetMemPool as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 263,
         params: &[
             Param {
                 name: "location",
@@ -8808,6 +9072,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 264,
         params: &[
             Param {
                 name: "dst",
@@ -8845,6 +9110,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2D as u16,
         thunk: call_qqqqqqw_w,
         keep_gil: false,
+        description: 265,
         params: &[
             Param {
                 name: "dst",
@@ -8908,6 +9174,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DArrayToArray as u16,
         thunk: call_qqqqqqqqw_w,
         keep_gil: false,
+        description: 266,
         params: &[
             Param {
                 name: "dst",
@@ -8985,6 +9252,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DAsync as u16,
         thunk: call_qqqqqqwq_w,
         keep_gil: false,
+        description: 267,
         params: &[
             Param {
                 name: "dst",
@@ -9055,6 +9323,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DFromArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
+        description: 268,
         params: &[
             Param {
                 name: "dst",
@@ -9125,6 +9394,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DFromArrayAsync as u16,
         thunk: call_qqqqqqqwq_w,
         keep_gil: false,
+        description: 269,
         params: &[
             Param {
                 name: "dst",
@@ -9202,6 +9472,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DToArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
+        description: 270,
         params: &[
             Param {
                 name: "dst",
@@ -9272,6 +9543,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DToArrayAsync as u16,
         thunk: call_qqqqqqqwq_w,
         keep_gil: false,
+        description: 271,
         params: &[
             Param {
                 name: "dst",
@@ -9349,6 +9621,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3D as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 272,
         params: &[Param {
             name: "p",
             doc: "cudaMemcpy3DParms",
@@ -9366,6 +9639,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 273,
         params: &[
             Param {
                 name: "p",
@@ -9391,6 +9665,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 274,
         params: &[
             Param {
                 name: "numOps",
@@ -9435,6 +9710,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DPeer as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 275,
         params: &[Param {
             name: "p",
             doc: "cudaMemcpy3DPeerParms",
@@ -9452,6 +9728,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DPeerAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 276,
         params: &[
             Param {
                 name: "p",
@@ -9477,6 +9754,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DWithAttributesAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 277,
         params: &[
             Param {
                 name: "op",
@@ -9508,6 +9786,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyArrayToArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
+        description: 278,
         params: &[
             Param {
                 name: "dst",
@@ -9578,6 +9857,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyAsync as u16,
         thunk: call_qqqwq_w,
         keep_gil: false,
+        description: 279,
         params: &[
             Param {
                 name: "dst",
@@ -9627,6 +9907,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 280,
         params: &[
             Param {
                 name: "dsts",
@@ -9732,6 +10013,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyFromArray as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 281,
         params: &[
             Param {
                 name: "dst",
@@ -9788,6 +10070,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyFromArrayAsync as u16,
         thunk: call_qqqqqwq_w,
         keep_gil: false,
+        description: 282,
         params: &[
             Param {
                 name: "dst",
@@ -9851,6 +10134,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyPeer as u16,
         thunk: call_qwqwq_w,
         keep_gil: false,
+        description: 283,
         params: &[
             Param {
                 name: "dst",
@@ -9900,6 +10184,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyPeerAsync as u16,
         thunk: call_qwqwqq_w,
         keep_gil: false,
+        description: 284,
         params: &[
             Param {
                 name: "dst",
@@ -9956,6 +10241,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyToArray as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 285,
         params: &[
             Param {
                 name: "dst",
@@ -10012,6 +10298,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyToArrayAsync as u16,
         thunk: call_qqqqqwq_w,
         keep_gil: false,
+        description: 286,
         params: &[
             Param {
                 name: "dst",
@@ -10075,6 +10362,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyWithAttributesAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 287,
         params: &[
             Param {
                 name: "dst",
@@ -10124,6 +10412,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 288,
         params: &[
             Param {
                 name: "devPtr",
@@ -10155,6 +10444,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset2D as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 289,
         params: &[
             Param {
                 name: "devPtr",
@@ -10204,6 +10494,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset2DAsync as u16,
         thunk: call_qqwqqq_w,
         keep_gil: false,
+        description: 290,
         params: &[
             Param {
                 name: "devPtr",
@@ -10260,6 +10551,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset3D as u16,
         thunk: call_cudapitchedptr_w_cudaextent_w,
         keep_gil: false,
+        description: 291,
         params: &[
             Param {
                 name: "pitchedDevPtr",
@@ -10291,6 +10583,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset3DAsync as u16,
         thunk: call_cudapitchedptr_w_cudaextent_q_w,
         keep_gil: false,
+        description: 292,
         params: &[
             Param {
                 name: "pitchedDevPtr",
@@ -10328,6 +10621,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemsetAsync as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 293,
         params: &[
             Param {
                 name: "devPtr",
@@ -10365,6 +10659,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMipmappedArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 294,
         params: &[
             Param {
                 name: "mipmap",
@@ -10394,6 +10689,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMipmappedArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 295,
         params: &[Param {
             name: "mipmap",
             doc: "cudaMipmappedArray_t",
@@ -10415,6 +10711,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaOccupancyAvailableDynamicSMemPerBlock as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 296,
         params: &[
             Param {
                 name: "func",
@@ -10450,6 +10747,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaOccupancyMaxActiveBlocksPerMultiprocessor as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 297,
         params: &[
             Param {
                 name: "func",
@@ -10485,6 +10783,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
+        description: 298,
         params: &[
             Param {
                 name: "func",
@@ -10532,6 +10831,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaPeekAtLastError as u16,
         thunk: call_w,
         keep_gil: true,
+        description: 299,
         params: &[],
         words: &[],
         results: &[],
@@ -10544,6 +10844,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaPointerGetAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 300,
         params: &[Param {
             name: "ptr",
             doc: "Any",
@@ -10565,6 +10866,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaProfilerStart as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 301,
         params: &[],
         words: &[],
         results: &[],
@@ -10577,6 +10879,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaProfilerStop as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 302,
         params: &[],
         words: &[],
         results: &[],
@@ -10589,6 +10892,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaRuntimeGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 303,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -10605,6 +10909,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaSetDevice as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 304,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -10622,6 +10927,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaSetDeviceFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 305,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -10639,6 +10945,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaSignalExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 306,
         params: &[
             Param {
                 name: "extSemArray",
@@ -10690,6 +10997,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamAddCallback as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 307,
         params: &[
             Param {
                 name: "stream",
@@ -10727,6 +11035,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamAttachMemAsync as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 308,
         params: &[
             Param {
                 name: "stream",
@@ -10764,6 +11073,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamBeginCapture as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 309,
         params: &[
             Param {
                 name: "stream",
@@ -10789,6 +11099,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamBeginCaptureToGraph as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 310,
         params: &[
             Param {
                 name: "stream",
@@ -10859,6 +11170,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamBeginRecaptureToGraph as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 311,
         params: &[
             Param {
                 name: "stream",
@@ -10896,6 +11208,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 312,
         params: &[
             Param {
                 name: "dst",
@@ -10921,6 +11234,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 313,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -10937,6 +11251,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamCreateWithFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 314,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -10958,6 +11273,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamCreateWithPriority as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 315,
         params: &[
             Param {
                 name: "flags",
@@ -10987,6 +11303,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 316,
         params: &[Param {
             name: "stream",
             doc: "CUstream or cudaStream_t",
@@ -11004,6 +11321,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamEndCapture as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 317,
         params: &[Param {
             name: "stream",
             doc: "CUstream or cudaStream_t",
@@ -11025,6 +11343,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 318,
         params: &[
             Param {
                 name: "hStream",
@@ -11054,6 +11373,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetCaptureInfo as u16,
         thunk: call_qqqqqqq_w,
         keep_gil: false,
+        description: 319,
         params: &[Param {
             name: "stream",
             doc: "CUstream or cudaStream_t",
@@ -11110,6 +11430,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 320,
         params: &[
             Param {
                 name: "hStream",
@@ -11139,6 +11460,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 321,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -11160,6 +11482,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 322,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -11181,6 +11504,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 323,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -11202,6 +11526,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetPriority as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 324,
         params: &[Param {
             name: "hStream",
             doc: "CUstream or cudaStream_t",
@@ -11223,6 +11548,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamIsCapturing as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 325,
         params: &[Param {
             name: "stream",
             doc: "CUstream or cudaStream_t",
@@ -11244,6 +11570,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamQuery as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 326,
         params: &[Param {
             name: "stream",
             doc: "CUstream or cudaStream_t",
@@ -11261,6 +11588,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 327,
         params: &[
             Param {
                 name: "hStream",
@@ -11292,6 +11620,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 328,
         params: &[Param {
             name: "stream",
             doc: "CUstream or cudaStream_t",
@@ -11309,6 +11638,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamUpdateCaptureDependencies as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 329,
         params: &[
             Param {
                 name: "stream",
@@ -11372,6 +11702,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamWaitEvent as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 330,
         params: &[
             Param {
                 name: "stream",
@@ -11403,6 +11734,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaThreadExchangeStreamCaptureMode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 331,
         params: &[Param {
             name: "mode",
             doc: "cudaStreamCaptureMode",
@@ -11424,6 +11756,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaUserObjectCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
+        description: 332,
         params: &[
             Param {
                 name: "ptr",
@@ -11471,6 +11804,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaUserObjectRelease as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 333,
         params: &[
             Param {
                 name: "object",
@@ -11496,6 +11830,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaUserObjectRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 334,
         params: &[
             Param {
                 name: "object",
@@ -11521,6 +11856,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaVDPAUGetDevice as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 335,
         params: &[
             Param {
                 name: "vdpDevice",
@@ -11550,6 +11886,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaVDPAUSetVDPAUDevice as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 336,
         params: &[
             Param {
                 name: "device",
@@ -11581,6 +11918,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaWaitExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 337,
         params: &[
             Param {
                 name: "extSemArray",
@@ -11632,6 +11970,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 338,
         params: &[],
         words: &[],
         results: &[Output {
@@ -11648,6 +11987,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 339,
         params: &[
             Param {
                 name: "w",
@@ -11683,6 +12023,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 340,
         params: &[
             Param {
                 name: "d",
@@ -11724,6 +12065,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: 341,
         params: &[
             Param {
                 name: "x",
@@ -11759,6 +12101,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: 0,
         thunk: nothing,
         keep_gil: true,
+        description: NO_DESCRIPTION,
         params: &[Param {
             name: "objType",
             doc: "Any",

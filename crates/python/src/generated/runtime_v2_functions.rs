@@ -17,6 +17,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaArrayGetInfo as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 0,
         params: &[Param {
             name: "array",
             doc: "intptr_t",
@@ -60,6 +61,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 1,
         params: &[
             Param {
                 name: "array",
@@ -94,6 +96,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaArrayGetPlane as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 2,
         params: &[
             Param {
                 name: "h_array",
@@ -128,6 +131,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 3,
         params: &[Param {
             name: "array",
             doc: "intptr_t",
@@ -154,6 +158,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaChooseDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 4,
         params: &[Param {
             name: "prop",
             doc: "DeviceProp",
@@ -180,6 +185,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaCreateSurfaceObject as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 6,
         params: &[Param {
             name: "p_res_desc",
             doc: "ResourceDesc",
@@ -206,6 +212,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaCreateTextureObject as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 7,
         params: &[
             Param {
                 name: "p_res_desc",
@@ -246,6 +253,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaCtxResetPersistingL2Cache as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 8,
         params: &[],
         words: &[],
         results: &[],
@@ -263,6 +271,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDestroyExternalMemory as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 9,
         params: &[Param {
             name: "ext_mem",
             doc: "intptr_t",
@@ -285,6 +294,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDestroyExternalSemaphore as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 10,
         params: &[Param {
             name: "ext_sem",
             doc: "intptr_t",
@@ -307,6 +317,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDestroySurfaceObject as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 11,
         params: &[Param {
             name: "surf_object",
             doc: "unsigned long long",
@@ -329,6 +340,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDestroyTextureObject as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 12,
         params: &[Param {
             name: "tex_object",
             doc: "unsigned long long",
@@ -351,6 +363,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDevResourceGenerateDesc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 13,
         params: &[
             Param {
                 name: "resources",
@@ -385,6 +398,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDevSmResourceSplit as u16,
         thunk: call_qwqqwq_w,
         keep_gil: false,
+        description: 14,
         params: &[
             Param {
                 name: "nb_groups",
@@ -445,6 +459,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDevSmResourceSplitByCount as u16,
         thunk: call_qqqqww_w,
         keep_gil: false,
+        description: 15,
         params: &[
             Param {
                 name: "input",
@@ -502,6 +517,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceCanAccessPeer as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 16,
         params: &[
             Param {
                 name: "device",
@@ -536,6 +552,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceDisablePeerAccess as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 17,
         params: &[Param {
             name: "peer_device",
             doc: "int",
@@ -558,6 +575,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceEnablePeerAccess as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 18,
         params: &[
             Param {
                 name: "peer_device",
@@ -588,6 +606,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceFlushGPUDirectRDMAWrites as u16,
         thunk: call_ww_w,
         keep_gil: false,
+        description: 19,
         params: &[
             Param {
                 name: "target",
@@ -618,6 +637,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: true,
+        description: 20,
         params: &[
             Param {
                 name: "attr",
@@ -652,6 +672,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetByPCIBusId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 21,
         params: &[Param {
             name: "pci_bus_id",
             doc: "bytes",
@@ -678,6 +699,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetCacheConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 22,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -699,6 +721,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetDefaultMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 23,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -725,6 +748,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetDevResource as u16,
         thunk: call_wqw_w,
         keep_gil: false,
+        description: 24,
         params: &[
             Param {
                 name: "device",
@@ -759,6 +783,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetExecutionCtx as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 25,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -785,6 +810,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 26,
         params: &[
             Param {
                 name: "device",
@@ -819,6 +845,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetHostAtomicCapabilities as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 27,
         params: &[
             Param {
                 name: "operations",
@@ -853,6 +880,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetLimit as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 28,
         params: &[Param {
             name: "limit",
             doc: "int",
@@ -879,6 +907,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetMemPool as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 29,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -905,6 +934,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetNvSciSyncAttributes as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 30,
         params: &[
             Param {
                 name: "nv_sci_sync_attr_list",
@@ -945,6 +975,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetP2PAtomicCapabilities as u16,
         thunk: call_qqwww_w,
         keep_gil: false,
+        description: 31,
         params: &[
             Param {
                 name: "operations",
@@ -997,6 +1028,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetP2PAttribute as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 32,
         params: &[
             Param {
                 name: "attr",
@@ -1037,6 +1069,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetPCIBusId as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 33,
         params: &[
             Param {
                 name: "len",
@@ -1071,6 +1104,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetSharedMemConfig as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 34,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1092,6 +1126,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetStreamPriorityRange as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 35,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -1120,6 +1155,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGetTexture1DLinearMaxWidth as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 36,
         params: &[
             Param {
                 name: "fmt_desc",
@@ -1154,6 +1190,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceGraphMemTrim as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 37,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -1176,6 +1213,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceRegisterAsyncNotification as u16,
         thunk: call_wqqq_w,
         keep_gil: false,
+        description: 38,
         params: &[
             Param {
                 name: "device",
@@ -1216,6 +1254,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceReset as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 39,
         params: &[],
         words: &[],
         results: &[],
@@ -1233,6 +1272,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetCacheConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 40,
         params: &[Param {
             name: "cache_config",
             doc: "int",
@@ -1255,6 +1295,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetGraphMemAttribute as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 41,
         params: &[
             Param {
                 name: "device",
@@ -1291,6 +1332,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetLimit as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 42,
         params: &[
             Param {
                 name: "limit",
@@ -1321,6 +1363,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetMemPool as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 43,
         params: &[
             Param {
                 name: "device",
@@ -1351,6 +1394,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSetSharedMemConfig as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 44,
         params: &[Param {
             name: "config",
             doc: "int",
@@ -1373,6 +1417,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceSynchronize as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 45,
         params: &[],
         words: &[],
         results: &[],
@@ -1390,6 +1435,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDeviceUnregisterAsyncNotification as u16,
         thunk: call_wq_w,
         keep_gil: false,
+        description: 46,
         params: &[
             Param {
                 name: "device",
@@ -1420,6 +1466,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaDriverGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 47,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1441,6 +1488,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerAcquireFrame as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 48,
         params: &[
             Param {
                 name: "conn",
@@ -1486,6 +1534,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerConnect as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 49,
         params: &[Param {
             name: "egl_stream",
             doc: "intptr_t",
@@ -1512,6 +1561,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerConnectWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 50,
         params: &[
             Param {
                 name: "egl_stream",
@@ -1546,6 +1596,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 51,
         params: &[Param {
             name: "conn",
             doc: "intptr_t",
@@ -1568,6 +1619,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamConsumerReleaseFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 52,
         params: &[
             Param {
                 name: "conn",
@@ -1604,6 +1656,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamProducerConnect as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 53,
         params: &[
             Param {
                 name: "egl_stream",
@@ -1644,6 +1697,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamProducerDisconnect as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 54,
         params: &[Param {
             name: "conn",
             doc: "intptr_t",
@@ -1666,6 +1720,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamProducerPresentFrame as u16,
         thunk: call_q_cudaeglframe_st_q_w,
         keep_gil: false,
+        description: 55,
         params: &[
             Param {
                 name: "conn",
@@ -1702,6 +1757,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEGLStreamProducerReturnFrame as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 56,
         params: &[
             Param {
                 name: "conn",
@@ -1738,6 +1794,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 57,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -1759,6 +1816,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventCreateFromEGLSync as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 58,
         params: &[
             Param {
                 name: "egl_sync",
@@ -1793,6 +1851,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventCreateWithFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 59,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -1819,6 +1878,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 60,
         params: &[Param {
             name: "event",
             doc: "intptr_t",
@@ -1841,6 +1901,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventElapsedTime as u16,
         thunk: call_qqq_w,
         keep_gil: true,
+        description: 61,
         params: &[
             Param {
                 name: "start",
@@ -1875,6 +1936,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventQuery as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 62,
         params: &[Param {
             name: "event",
             doc: "intptr_t",
@@ -1897,6 +1959,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventRecord as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 63,
         params: &[
             Param {
                 name: "event",
@@ -1927,6 +1990,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventRecordWithFlags as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 64,
         params: &[
             Param {
                 name: "event",
@@ -1963,6 +2027,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaEventSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 65,
         params: &[Param {
             name: "event",
             doc: "intptr_t",
@@ -1985,6 +2050,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 66,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -2007,6 +2073,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 67,
         params: &[
             Param {
                 name: "ctx",
@@ -2041,6 +2108,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 68,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -2067,6 +2135,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 69,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -2093,6 +2162,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxRecordEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 70,
         params: &[
             Param {
                 name: "ctx",
@@ -2123,6 +2193,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxStreamCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 71,
         params: &[
             Param {
                 name: "ctx",
@@ -2163,6 +2234,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 72,
         params: &[Param {
             name: "ctx",
             doc: "intptr_t",
@@ -2185,6 +2257,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExecutionCtxWaitEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 73,
         params: &[
             Param {
                 name: "ctx",
@@ -2215,6 +2288,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExternalMemoryGetMappedBuffer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 74,
         params: &[
             Param {
                 name: "ext_mem",
@@ -2249,6 +2323,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaExternalMemoryGetMappedMipmappedArray as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 75,
         params: &[
             Param {
                 name: "ext_mem",
@@ -2283,6 +2358,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFree as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 76,
         params: &[Param {
             name: "dev_ptr",
             doc: "intptr_t",
@@ -2305,6 +2381,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFreeArray as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 77,
         params: &[Param {
             name: "array",
             doc: "intptr_t",
@@ -2327,6 +2404,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFreeAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 78,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -2357,6 +2435,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFreeHost as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 79,
         params: &[Param {
             name: "ptr",
             doc: "intptr_t",
@@ -2379,6 +2458,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFreeMipmappedArray as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 80,
         params: &[Param {
             name: "mipmapped_array",
             doc: "intptr_t",
@@ -2401,6 +2481,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncGetAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 81,
         params: &[Param {
             name: "func",
             doc: "intptr_t",
@@ -2427,6 +2508,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncGetParamCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 82,
         params: &[Param {
             name: "func",
             doc: "intptr_t",
@@ -2453,6 +2535,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncSetAttribute as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 83,
         params: &[
             Param {
                 name: "func",
@@ -2489,6 +2572,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncSetCacheConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 84,
         params: &[
             Param {
                 name: "func",
@@ -2519,6 +2603,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaFuncSetSharedMemConfig as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 85,
         params: &[
             Param {
                 name: "func",
@@ -2549,6 +2634,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetChannelDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 87,
         params: &[Param {
             name: "array",
             doc: "intptr_t",
@@ -2575,6 +2661,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDevice as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 88,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -2596,6 +2683,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDeviceCount as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 89,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -2617,6 +2705,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDeviceFlags as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 90,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -2638,6 +2727,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDeviceProperties as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 91,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -2664,6 +2754,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDriverEntryPoint as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 92,
         params: &[
             Param {
                 name: "symbol",
@@ -2705,6 +2796,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetDriverEntryPointByVersion as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 93,
         params: &[
             Param {
                 name: "symbol",
@@ -2758,6 +2850,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetErrorName as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 94,
         params: &[Param {
             name: "error",
             doc: "int",
@@ -2784,6 +2877,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetErrorString as u16,
         thunk: call_w_q,
         keep_gil: true,
+        description: 95,
         params: &[Param {
             name: "error",
             doc: "int",
@@ -2810,6 +2904,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetExportTable as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 96,
         params: &[Param {
             name: "p_export_table_id",
             doc: "Uuid",
@@ -2836,6 +2931,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetKernel as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 97,
         params: &[Param {
             name: "entry_func_addr",
             doc: "intptr_t",
@@ -2862,6 +2958,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetLastError as u16,
         thunk: call_w,
         keep_gil: true,
+        description: 98,
         params: &[],
         words: &[],
         results: &[],
@@ -2879,6 +2976,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetMipmappedArrayLevel as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 99,
         params: &[
             Param {
                 name: "mipmapped_array",
@@ -2913,6 +3011,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetSurfaceObjectResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 100,
         params: &[Param {
             name: "surf_object",
             doc: "unsigned long long",
@@ -2939,6 +3038,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetTextureObjectResourceDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 101,
         params: &[Param {
             name: "tex_object",
             doc: "unsigned long long",
@@ -2965,6 +3065,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetTextureObjectResourceViewDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 102,
         params: &[Param {
             name: "tex_object",
             doc: "unsigned long long",
@@ -2991,6 +3092,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGetTextureObjectTextureDesc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 103,
         params: &[Param {
             name: "tex_object",
             doc: "unsigned long long",
@@ -3017,6 +3119,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGLGetDevices as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 86,
         params: &[Param {
             name: "device_list",
             doc: "int",
@@ -3043,6 +3146,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddChildGraphNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 104,
         params: &[
             Param {
                 name: "graph",
@@ -3095,6 +3199,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 105,
         params: &[
             Param {
                 name: "graph",
@@ -3149,6 +3254,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddEmptyNode as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 106,
         params: &[
             Param {
                 name: "graph",
@@ -3189,6 +3295,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddEventRecordNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 107,
         params: &[
             Param {
                 name: "graph",
@@ -3241,6 +3348,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddEventWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 108,
         params: &[
             Param {
                 name: "graph",
@@ -3293,6 +3401,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddExternalSemaphoresSignalNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 109,
         params: &[
             Param {
                 name: "graph",
@@ -3345,6 +3454,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddExternalSemaphoresWaitNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 110,
         params: &[
             Param {
                 name: "graph",
@@ -3397,6 +3507,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddHostNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 111,
         params: &[
             Param {
                 name: "graph",
@@ -3449,6 +3560,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddKernelNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 112,
         params: &[
             Param {
                 name: "graph",
@@ -3501,6 +3613,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemAllocNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 113,
         params: &[
             Param {
                 name: "graph",
@@ -3553,6 +3666,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemFreeNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 114,
         params: &[
             Param {
                 name: "graph",
@@ -3605,6 +3719,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemcpyNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 115,
         params: &[
             Param {
                 name: "graph",
@@ -3657,6 +3772,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemcpyNode1D as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
+        description: 116,
         params: &[
             Param {
                 name: "graph",
@@ -3730,6 +3846,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddMemsetNode as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 117,
         params: &[
             Param {
                 name: "graph",
@@ -3782,6 +3899,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphAddNode as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 118,
         params: &[
             Param {
                 name: "graph",
@@ -3841,6 +3959,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphChildGraphNodeGetGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 119,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -3867,6 +3986,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphClone as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 120,
         params: &[Param {
             name: "original_graph",
             doc: "intptr_t",
@@ -3893,6 +4013,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphConditionalHandleCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 121,
         params: &[
             Param {
                 name: "graph",
@@ -3933,6 +4054,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphConditionalHandleCreate_v2 as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
+        description: 122,
         params: &[
             Param {
                 name: "graph",
@@ -3985,6 +4107,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphCreate as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 123,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -4011,6 +4134,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphDebugDotPrint as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 124,
         params: &[
             Param {
                 name: "graph",
@@ -4047,6 +4171,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 125,
         params: &[Param {
             name: "graph",
             doc: "intptr_t",
@@ -4069,6 +4194,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphDestroyNode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 126,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -4091,6 +4217,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphEventRecordNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 127,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -4117,6 +4244,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphEventRecordNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 128,
         params: &[
             Param {
                 name: "node",
@@ -4147,6 +4275,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphEventWaitNodeGetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 129,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -4173,6 +4302,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphEventWaitNodeSetEvent as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 130,
         params: &[
             Param {
                 name: "node",
@@ -4203,6 +4333,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecChildGraphNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 131,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4239,6 +4370,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 132,
         params: &[Param {
             name: "graph_exec",
             doc: "intptr_t",
@@ -4261,6 +4393,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecEventRecordNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 133,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4297,6 +4430,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecEventWaitNodeSetEvent as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 134,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4333,6 +4467,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 135,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4369,6 +4504,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 136,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4405,6 +4541,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 137,
         params: &[Param {
             name: "graph_exec",
             doc: "intptr_t",
@@ -4431,6 +4568,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 138,
         params: &[Param {
             name: "h_graph_exec",
             doc: "intptr_t",
@@ -4457,6 +4595,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecHostNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 139,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4493,6 +4632,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecKernelNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 140,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4529,6 +4669,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecMemcpyNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 141,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4565,6 +4706,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecMemcpyNodeSetParams1D as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 142,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4626,6 +4768,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecMemsetNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 143,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4662,6 +4805,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecNodeSetParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 144,
         params: &[
             Param {
                 name: "graph_exec",
@@ -4698,6 +4842,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExecUpdate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 145,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -4732,6 +4877,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExternalSemaphoresSignalNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 146,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -4758,6 +4904,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExternalSemaphoresSignalNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 147,
         params: &[
             Param {
                 name: "h_node",
@@ -4788,6 +4935,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExternalSemaphoresWaitNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 148,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -4814,6 +4962,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphExternalSemaphoresWaitNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 149,
         params: &[
             Param {
                 name: "h_node",
@@ -4844,6 +4993,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphGetEdges as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 150,
         params: &[Param {
             name: "graph",
             doc: "intptr_t",
@@ -4891,6 +5041,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 151,
         params: &[Param {
             name: "h_graph",
             doc: "intptr_t",
@@ -4917,6 +5068,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphGetNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 152,
         params: &[Param {
             name: "graph",
             doc: "intptr_t",
@@ -4946,6 +5098,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphGetRootNodes as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 153,
         params: &[Param {
             name: "graph",
             doc: "intptr_t",
@@ -4975,6 +5128,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphHostNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 154,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5001,6 +5155,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphHostNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 155,
         params: &[
             Param {
                 name: "node",
@@ -5031,6 +5186,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphInstantiate as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 156,
         params: &[
             Param {
                 name: "graph",
@@ -5065,6 +5221,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphInstantiateWithFlags as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 157,
         params: &[
             Param {
                 name: "graph",
@@ -5099,6 +5256,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphInstantiateWithParams as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 158,
         params: &[
             Param {
                 name: "graph",
@@ -5133,6 +5291,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 159,
         params: &[
             Param {
                 name: "h_dst",
@@ -5163,6 +5322,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 160,
         params: &[
             Param {
                 name: "h_node",
@@ -5197,6 +5357,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 161,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5223,6 +5384,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 162,
         params: &[
             Param {
                 name: "h_node",
@@ -5259,6 +5421,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphKernelNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 163,
         params: &[
             Param {
                 name: "node",
@@ -5289,6 +5452,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphLaunch as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 164,
         params: &[
             Param {
                 name: "graph_exec",
@@ -5319,6 +5483,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemAllocNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 165,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5345,6 +5510,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemFreeNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 166,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5371,6 +5537,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemcpyNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 167,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5397,6 +5564,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemcpyNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 168,
         params: &[
             Param {
                 name: "node",
@@ -5427,6 +5595,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemcpyNodeSetParams1D as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 169,
         params: &[
             Param {
                 name: "node",
@@ -5481,6 +5650,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemsetNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 170,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5507,6 +5677,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphMemsetNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 171,
         params: &[
             Param {
                 name: "node",
@@ -5537,6 +5708,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeFindInClone as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 172,
         params: &[
             Param {
                 name: "original_node",
@@ -5571,6 +5743,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetContainingGraph as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 173,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5597,6 +5770,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetDependencies as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 174,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5633,6 +5807,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetDependentNodes as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 175,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5669,6 +5844,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetEnabled as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 176,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5703,6 +5879,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetLocalId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 177,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5729,6 +5906,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 178,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5755,6 +5933,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetToolsId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 179,
         params: &[Param {
             name: "h_node",
             doc: "intptr_t",
@@ -5781,6 +5960,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeGetType as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 180,
         params: &[Param {
             name: "node",
             doc: "intptr_t",
@@ -5807,6 +5987,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeSetEnabled as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 181,
         params: &[
             Param {
                 name: "h_graph_exec",
@@ -5843,6 +6024,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphNodeSetParams as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 182,
         params: &[
             Param {
                 name: "node",
@@ -5873,6 +6055,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphReleaseUserObject as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 183,
         params: &[
             Param {
                 name: "graph",
@@ -5909,6 +6092,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphRemoveDependencies as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 184,
         params: &[
             Param {
                 name: "graph",
@@ -5963,6 +6147,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphRetainUserObject as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 185,
         params: &[
             Param {
                 name: "graph",
@@ -6005,6 +6190,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphUpload as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 186,
         params: &[
             Param {
                 name: "graph_exec",
@@ -6035,6 +6221,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsEGLRegisterImage as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 187,
         params: &[
             Param {
                 name: "image",
@@ -6069,6 +6256,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsGLRegisterBuffer as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 188,
         params: &[
             Param {
                 name: "buffer",
@@ -6103,6 +6291,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsGLRegisterImage as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 189,
         params: &[
             Param {
                 name: "image",
@@ -6143,6 +6332,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsMapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 190,
         params: &[
             Param {
                 name: "count",
@@ -6179,6 +6369,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsResourceGetMappedEglFrame as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 191,
         params: &[
             Param {
                 name: "egl_frame",
@@ -6221,6 +6412,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsResourceGetMappedMipmappedArray as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 192,
         params: &[Param {
             name: "resource",
             doc: "intptr_t",
@@ -6247,6 +6439,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsResourceGetMappedPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 193,
         params: &[Param {
             name: "resource",
             doc: "intptr_t",
@@ -6280,6 +6473,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsResourceSetMapFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 194,
         params: &[
             Param {
                 name: "resource",
@@ -6310,6 +6504,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsSubResourceGetMappedArray as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 195,
         params: &[
             Param {
                 name: "resource",
@@ -6350,6 +6545,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsUnmapResources as u16,
         thunk: call_wqq_w,
         keep_gil: false,
+        description: 196,
         params: &[
             Param {
                 name: "count",
@@ -6386,6 +6582,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsUnregisterResource as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 197,
         params: &[Param {
             name: "resource",
             doc: "intptr_t",
@@ -6408,6 +6605,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsVDPAURegisterOutputSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 198,
         params: &[
             Param {
                 name: "vdp_surface",
@@ -6442,6 +6640,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGraphicsVDPAURegisterVideoSurface as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 199,
         params: &[
             Param {
                 name: "vdp_surface",
@@ -6476,6 +6675,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaGreenCtxCreate as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 200,
         params: &[
             Param {
                 name: "desc",
@@ -6516,6 +6716,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostAlloc as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 201,
         params: &[
             Param {
                 name: "size",
@@ -6550,6 +6751,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostGetDevicePointer as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 202,
         params: &[
             Param {
                 name: "p_host",
@@ -6584,6 +6786,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 203,
         params: &[Param {
             name: "p_host",
             doc: "intptr_t",
@@ -6610,6 +6813,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostRegister as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 204,
         params: &[
             Param {
                 name: "ptr",
@@ -6646,6 +6850,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaHostUnregister as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 205,
         params: &[Param {
             name: "ptr",
             doc: "bytes",
@@ -6668,6 +6873,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaImportExternalMemory as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 206,
         params: &[Param {
             name: "mem_handle_desc",
             doc: "ExternalMemoryHandleDesc",
@@ -6694,6 +6900,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaImportExternalSemaphore as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 207,
         params: &[Param {
             name: "sem_handle_desc",
             doc: "ExternalSemaphoreHandleDesc",
@@ -6720,6 +6927,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaInitDevice as u16,
         thunk: call_www_w,
         keep_gil: false,
+        description: 208,
         params: &[
             Param {
                 name: "device",
@@ -6756,6 +6964,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcCloseMemHandle as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 209,
         params: &[Param {
             name: "dev_ptr",
             doc: "intptr_t",
@@ -6778,6 +6987,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcGetEventHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 210,
         params: &[Param {
             name: "event",
             doc: "intptr_t",
@@ -6804,6 +7014,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcGetMemHandle as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 211,
         params: &[Param {
             name: "dev_ptr",
             doc: "intptr_t",
@@ -6830,6 +7041,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcOpenEventHandle as u16,
         thunk: call_q_cudaipceventhandle_st_w,
         keep_gil: false,
+        description: 212,
         params: &[Param {
             name: "handle",
             doc: "IpcEventHandle",
@@ -6856,6 +7068,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaIpcOpenMemHandle as u16,
         thunk: call_q_cudaipcmemhandle_st_w_w,
         keep_gil: false,
+        description: 213,
         params: &[
             Param {
                 name: "handle",
@@ -6890,6 +7103,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaKernelSetAttributeForDevice as u16,
         thunk: call_qwww_w,
         keep_gil: false,
+        description: 214,
         params: &[
             Param {
                 name: "kernel",
@@ -6932,6 +7146,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLaunchHostFunc as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 215,
         params: &[
             Param {
                 name: "stream",
@@ -6968,6 +7183,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLaunchHostFunc_v2 as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 216,
         params: &[
             Param {
                 name: "stream",
@@ -7010,6 +7226,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryEnumerateKernels as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 217,
         params: &[Param {
             name: "lib",
             doc: "intptr_t",
@@ -7036,6 +7253,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetGlobal as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 218,
         params: &[
             Param {
                 name: "library",
@@ -7077,6 +7295,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetKernel as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 219,
         params: &[
             Param {
                 name: "library",
@@ -7111,6 +7330,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetKernelCount as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 220,
         params: &[Param {
             name: "lib",
             doc: "intptr_t",
@@ -7137,6 +7357,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetManaged as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 221,
         params: &[
             Param {
                 name: "library",
@@ -7178,6 +7399,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryGetUnifiedFunction as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 222,
         params: &[
             Param {
                 name: "library",
@@ -7212,6 +7434,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryLoadData as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
+        description: 223,
         params: &[
             Param {
                 name: "code",
@@ -7285,6 +7508,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryLoadFromFile as u16,
         thunk: call_qqqqwqqw_w,
         keep_gil: false,
+        description: 224,
         params: &[
             Param {
                 name: "file_name",
@@ -7358,6 +7582,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLibraryUnload as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 225,
         params: &[Param {
             name: "library",
             doc: "intptr_t",
@@ -7380,6 +7605,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsCurrent as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 226,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -7406,6 +7632,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsDumpToFile as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 227,
         params: &[
             Param {
                 name: "iterator",
@@ -7446,6 +7673,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsDumpToMemory as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 228,
         params: &[
             Param {
                 name: "iterator",
@@ -7488,6 +7716,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsRegisterCallback as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 229,
         params: &[
             Param {
                 name: "callback_func",
@@ -7522,6 +7751,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaLogsUnregisterCallback as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 230,
         params: &[Param {
             name: "callback",
             doc: "intptr_t",
@@ -7544,6 +7774,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMalloc as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 231,
         params: &[Param {
             name: "size",
             doc: "size_t",
@@ -7570,6 +7801,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMalloc3D as u16,
         thunk: call_q_cudaextent_w,
         keep_gil: false,
+        description: 232,
         params: &[Param {
             name: "extent",
             doc: "Extent",
@@ -7596,6 +7828,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMalloc3DArray as u16,
         thunk: call_qq_cudaextent_w_w,
         keep_gil: false,
+        description: 233,
         params: &[
             Param {
                 name: "desc",
@@ -7636,6 +7869,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocArray as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 234,
         params: &[
             Param {
                 name: "desc",
@@ -7688,6 +7922,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 235,
         params: &[
             Param {
                 name: "size",
@@ -7722,6 +7957,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocFromPoolAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 236,
         params: &[
             Param {
                 name: "size",
@@ -7762,6 +7998,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocHost as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 237,
         params: &[Param {
             name: "size",
             doc: "size_t",
@@ -7788,6 +8025,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocManaged as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 238,
         params: &[
             Param {
                 name: "size",
@@ -7822,6 +8060,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocMipmappedArray as u16,
         thunk: call_qq_cudaextent_ww_w,
         keep_gil: false,
+        description: 239,
         params: &[
             Param {
                 name: "desc",
@@ -7874,6 +8113,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMallocPitch as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 240,
         params: &[
             Param {
                 name: "width",
@@ -7915,6 +8155,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemAdvise as u16,
         thunk: call_qqw_cudamemlocation_w,
         keep_gil: false,
+        description: 241,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -7957,6 +8198,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemDiscardAndPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 242,
         params: &[
             Param {
                 name: "dptrs",
@@ -8032,6 +8274,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemDiscardBatchAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 243,
         params: &[
             Param {
                 name: "dptrs",
@@ -8086,6 +8329,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemGetDefaultMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 244,
         params: &[
             Param {
                 name: "location",
@@ -8120,6 +8364,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemGetInfo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 245,
         params: &[],
         words: &[Word::Result(0), Word::Result(1)],
         results: &[
@@ -8148,6 +8393,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemGetLocationInfo as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 246,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -8202,6 +8448,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemGetMemPool as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 247,
         params: &[
             Param {
                 name: "location",
@@ -8236,6 +8483,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolCreate as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 248,
         params: &[Param {
             name: "pool_props",
             doc: "MemPoolProps",
@@ -8262,6 +8510,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 249,
         params: &[Param {
             name: "mem_pool",
             doc: "intptr_t",
@@ -8284,6 +8533,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolExportPointer as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 250,
         params: &[Param {
             name: "ptr",
             doc: "intptr_t",
@@ -8310,6 +8560,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolExportToShareableHandle as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 251,
         params: &[
             Param {
                 name: "mem_pool",
@@ -8350,6 +8601,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolGetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 252,
         params: &[
             Param {
                 name: "mem_pool",
@@ -8384,6 +8636,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 253,
         params: &[
             Param {
                 name: "mem_pool",
@@ -8418,6 +8671,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolImportFromShareableHandle as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 254,
         params: &[
             Param {
                 name: "shareable_handle",
@@ -8458,6 +8712,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolImportPointer as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 255,
         params: &[
             Param {
                 name: "mem_pool",
@@ -8492,6 +8747,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolSetAccess as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 256,
         params: &[
             Param {
                 name: "mem_pool",
@@ -8528,6 +8784,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 257,
         params: &[
             Param {
                 name: "mem_pool",
@@ -8564,6 +8821,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPoolTrimTo as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 258,
         params: &[
             Param {
                 name: "mem_pool",
@@ -8594,6 +8852,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPrefetchAsync as u16,
         thunk: call_qq_cudamemlocation_wq_w,
         keep_gil: false,
+        description: 259,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -8648,6 +8907,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemPrefetchBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 260,
         params: &[
             Param {
                 name: "dptrs",
@@ -8723,6 +8983,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemRangeGetAttribute as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 261,
         params: &[
             Param {
                 name: "data_size",
@@ -8775,6 +9036,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemRangeGetAttributes as u16,
         thunk: call_qqqqqq_w,
         keep_gil: false,
+        description: 262,
         params: &[
             Param {
                 name: "data_sizes",
@@ -8828,6 +9090,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemSetMemPool as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 263,
         params: &[
             Param {
                 name: "location",
@@ -8864,6 +9127,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 264,
         params: &[
             Param {
                 name: "dst",
@@ -8906,6 +9170,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2D as u16,
         thunk: call_qqqqqqw_w,
         keep_gil: false,
+        description: 265,
         params: &[
             Param {
                 name: "dst",
@@ -8974,6 +9239,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DArrayToArray as u16,
         thunk: call_qqqqqqqqw_w,
         keep_gil: false,
+        description: 266,
         params: &[
             Param {
                 name: "dst",
@@ -9056,6 +9322,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DAsync as u16,
         thunk: call_qqqqqqwq_w,
         keep_gil: false,
+        description: 267,
         params: &[
             Param {
                 name: "dst",
@@ -9131,6 +9398,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DFromArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
+        description: 268,
         params: &[
             Param {
                 name: "dst",
@@ -9206,6 +9474,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DFromArrayAsync as u16,
         thunk: call_qqqqqqqwq_w,
         keep_gil: false,
+        description: 269,
         params: &[
             Param {
                 name: "dst",
@@ -9288,6 +9557,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DToArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
+        description: 270,
         params: &[
             Param {
                 name: "dst",
@@ -9363,6 +9633,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy2DToArrayAsync as u16,
         thunk: call_qqqqqqqwq_w,
         keep_gil: false,
+        description: 271,
         params: &[
             Param {
                 name: "dst",
@@ -9445,6 +9716,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3D as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 272,
         params: &[Param {
             name: "p",
             doc: "Memcpy3DParms",
@@ -9467,6 +9739,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 273,
         params: &[
             Param {
                 name: "p",
@@ -9497,6 +9770,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DBatchAsync as u16,
         thunk: call_qqqq_w,
         keep_gil: false,
+        description: 274,
         params: &[
             Param {
                 name: "num_ops",
@@ -9539,6 +9813,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DPeer as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 275,
         params: &[Param {
             name: "p",
             doc: "Memcpy3DPeerParms",
@@ -9561,6 +9836,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DPeerAsync as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 276,
         params: &[
             Param {
                 name: "p",
@@ -9591,6 +9867,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpy3DWithAttributesAsync as u16,
         thunk: call_qqq_w,
         keep_gil: false,
+        description: 277,
         params: &[
             Param {
                 name: "op",
@@ -9627,6 +9904,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyArrayToArray as u16,
         thunk: call_qqqqqqqw_w,
         keep_gil: false,
+        description: 278,
         params: &[
             Param {
                 name: "dst",
@@ -9702,6 +9980,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyAsync as u16,
         thunk: call_qqqwq_w,
         keep_gil: false,
+        description: 279,
         params: &[
             Param {
                 name: "dst",
@@ -9756,6 +10035,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyBatchAsync as u16,
         thunk: call_qqqqqqqq_w,
         keep_gil: false,
+        description: 280,
         params: &[
             Param {
                 name: "dsts",
@@ -9831,6 +10111,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyFromArray as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 281,
         params: &[
             Param {
                 name: "dst",
@@ -9892,6 +10173,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyFromArrayAsync as u16,
         thunk: call_qqqqqwq_w,
         keep_gil: false,
+        description: 282,
         params: &[
             Param {
                 name: "dst",
@@ -9960,6 +10242,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyPeer as u16,
         thunk: call_qwqwq_w,
         keep_gil: false,
+        description: 283,
         params: &[
             Param {
                 name: "dst",
@@ -10014,6 +10297,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyPeerAsync as u16,
         thunk: call_qwqwqq_w,
         keep_gil: false,
+        description: 284,
         params: &[
             Param {
                 name: "dst",
@@ -10075,6 +10359,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyToArray as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 285,
         params: &[
             Param {
                 name: "dst",
@@ -10136,6 +10421,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyToArrayAsync as u16,
         thunk: call_qqqqqwq_w,
         keep_gil: false,
+        description: 286,
         params: &[
             Param {
                 name: "dst",
@@ -10204,6 +10490,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemcpyWithAttributesAsync as u16,
         thunk: call_qqqqq_w,
         keep_gil: false,
+        description: 287,
         params: &[
             Param {
                 name: "dst",
@@ -10258,6 +10545,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 288,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -10294,6 +10582,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset2D as u16,
         thunk: call_qqwqq_w,
         keep_gil: false,
+        description: 289,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -10348,6 +10637,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset2DAsync as u16,
         thunk: call_qqwqqq_w,
         keep_gil: false,
+        description: 290,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -10409,6 +10699,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset3D as u16,
         thunk: call_cudapitchedptr_w_cudaextent_w,
         keep_gil: false,
+        description: 291,
         params: &[
             Param {
                 name: "pitched_dev_ptr",
@@ -10445,6 +10736,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemset3DAsync as u16,
         thunk: call_cudapitchedptr_w_cudaextent_q_w,
         keep_gil: false,
+        description: 292,
         params: &[
             Param {
                 name: "pitched_dev_ptr",
@@ -10487,6 +10779,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMemsetAsync as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 293,
         params: &[
             Param {
                 name: "dev_ptr",
@@ -10529,6 +10822,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMipmappedArrayGetMemoryRequirements as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 294,
         params: &[
             Param {
                 name: "mipmap",
@@ -10563,6 +10857,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaMipmappedArrayGetSparseProperties as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 295,
         params: &[Param {
             name: "mipmap",
             doc: "intptr_t",
@@ -10589,6 +10884,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaOccupancyAvailableDynamicSMemPerBlock as u16,
         thunk: call_qqww_w,
         keep_gil: false,
+        description: 296,
         params: &[
             Param {
                 name: "func",
@@ -10629,6 +10925,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaOccupancyMaxActiveBlocksPerMultiprocessor as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 297,
         params: &[
             Param {
                 name: "func",
@@ -10669,6 +10966,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags as u16,
         thunk: call_qqwqw_w,
         keep_gil: false,
+        description: 298,
         params: &[
             Param {
                 name: "func",
@@ -10721,6 +11019,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaPeekAtLastError as u16,
         thunk: call_w,
         keep_gil: true,
+        description: 299,
         params: &[],
         words: &[],
         results: &[],
@@ -10738,6 +11037,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaPointerGetAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 300,
         params: &[Param {
             name: "ptr",
             doc: "intptr_t",
@@ -10764,6 +11064,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaProfilerStart as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 301,
         params: &[],
         words: &[],
         results: &[],
@@ -10781,6 +11082,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaProfilerStop as u16,
         thunk: call_w,
         keep_gil: false,
+        description: 302,
         params: &[],
         words: &[],
         results: &[],
@@ -10798,6 +11100,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaRuntimeGetVersion as u16,
         thunk: call_q_w,
         keep_gil: true,
+        description: 303,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -10819,6 +11122,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaSetDevice as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 304,
         params: &[Param {
             name: "device",
             doc: "int",
@@ -10841,6 +11145,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaSetDeviceFlags as u16,
         thunk: call_w_w,
         keep_gil: false,
+        description: 305,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -10863,6 +11168,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaSignalExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 306,
         params: &[
             Param {
                 name: "ext_sem_array",
@@ -10905,6 +11211,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamAddCallback as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 307,
         params: &[
             Param {
                 name: "stream",
@@ -10947,6 +11254,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamAttachMemAsync as u16,
         thunk: call_qqqw_w,
         keep_gil: false,
+        description: 308,
         params: &[
             Param {
                 name: "stream",
@@ -10989,6 +11297,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamBeginCapture as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 309,
         params: &[
             Param {
                 name: "stream",
@@ -11019,6 +11328,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamBeginCaptureToGraph as u16,
         thunk: call_qqqqqw_w,
         keep_gil: false,
+        description: 310,
         params: &[
             Param {
                 name: "stream",
@@ -11080,6 +11390,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamBeginRecaptureToGraph as u16,
         thunk: call_qwqq_w,
         keep_gil: false,
+        description: 311,
         params: &[
             Param {
                 name: "stream",
@@ -11122,6 +11433,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamCopyAttributes as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 312,
         params: &[
             Param {
                 name: "dst",
@@ -11152,6 +11464,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamCreate as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 313,
         params: &[],
         words: &[Word::Result(0)],
         results: &[Output {
@@ -11173,6 +11486,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamCreateWithFlags as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 314,
         params: &[Param {
             name: "flags",
             doc: "unsigned int",
@@ -11199,6 +11513,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamCreateWithPriority as u16,
         thunk: call_qww_w,
         keep_gil: false,
+        description: 315,
         params: &[
             Param {
                 name: "flags",
@@ -11233,6 +11548,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamDestroy as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 316,
         params: &[Param {
             name: "stream",
             doc: "intptr_t",
@@ -11255,6 +11571,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamEndCapture as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 317,
         params: &[Param {
             name: "stream",
             doc: "intptr_t",
@@ -11281,6 +11598,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 318,
         params: &[
             Param {
                 name: "h_stream",
@@ -11315,6 +11633,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetCaptureInfo as u16,
         thunk: call_qqqqqqq_w,
         keep_gil: false,
+        description: 319,
         params: &[Param {
             name: "stream",
             doc: "intptr_t",
@@ -11371,6 +11690,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetDevResource as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 320,
         params: &[
             Param {
                 name: "h_stream",
@@ -11405,6 +11725,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetDevice as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 321,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -11431,6 +11752,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetFlags as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 322,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -11457,6 +11779,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetId as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 323,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -11483,6 +11806,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamGetPriority as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 324,
         params: &[Param {
             name: "h_stream",
             doc: "intptr_t",
@@ -11509,6 +11833,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamIsCapturing as u16,
         thunk: call_qq_w,
         keep_gil: false,
+        description: 325,
         params: &[Param {
             name: "stream",
             doc: "intptr_t",
@@ -11535,6 +11860,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamQuery as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 326,
         params: &[Param {
             name: "stream",
             doc: "intptr_t",
@@ -11557,6 +11883,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamSetAttribute as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 327,
         params: &[
             Param {
                 name: "h_stream",
@@ -11593,6 +11920,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamSynchronize as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 328,
         params: &[Param {
             name: "stream",
             doc: "intptr_t",
@@ -11615,6 +11943,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamUpdateCaptureDependencies as u16,
         thunk: call_qqqqw_w,
         keep_gil: false,
+        description: 329,
         params: &[
             Param {
                 name: "stream",
@@ -11669,6 +11998,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaStreamWaitEvent as u16,
         thunk: call_qqw_w,
         keep_gil: false,
+        description: 330,
         params: &[
             Param {
                 name: "stream",
@@ -11705,6 +12035,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaThreadExchangeStreamCaptureMode as u16,
         thunk: call_q_w,
         keep_gil: false,
+        description: 331,
         params: &[Param {
             name: "mode",
             doc: "int",
@@ -11731,6 +12062,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaUserObjectCreate as u16,
         thunk: call_qqqww_w,
         keep_gil: false,
+        description: 332,
         params: &[
             Param {
                 name: "ptr",
@@ -11783,6 +12115,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaUserObjectRelease as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 333,
         params: &[
             Param {
                 name: "object",
@@ -11813,6 +12146,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaUserObjectRetain as u16,
         thunk: call_qw_w,
         keep_gil: false,
+        description: 334,
         params: &[
             Param {
                 name: "object",
@@ -11843,6 +12177,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaVDPAUGetDevice as u16,
         thunk: call_qwq_w,
         keep_gil: false,
+        description: 335,
         params: &[
             Param {
                 name: "vdp_device",
@@ -11877,6 +12212,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaVDPAUSetVDPAUDevice as u16,
         thunk: call_wwq_w,
         keep_gil: false,
+        description: 336,
         params: &[
             Param {
                 name: "device",
@@ -11913,6 +12249,7 @@ pub static FUNCTIONS: &[Function] = &[
         symbol: Symbol::cudaWaitExternalSemaphoresAsync as u16,
         thunk: call_qqwq_w,
         keep_gil: false,
+        description: 337,
         params: &[
             Param {
                 name: "ext_sem_array",

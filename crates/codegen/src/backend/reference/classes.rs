@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::html::{Names, code, escape, table};
-use super::meanings::Meanings;
 use crate::backend::differences::c_type;
 use crate::backend::python_types::in_c_order;
 use crate::backend::{stubs, stubs_raising};
 use crate::ir::{AttrKind, ClassKind, LibraryApi, PyAttr, PyClass, PyEnum};
+use crate::meanings::Meanings;
 
 /// All sections with their headings.
 pub fn sections(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::about;
 use super::html::{Names, code, escape, table};
 use crate::backend::differences::c_type;
 use crate::backend::{stubs, stubs_raising};
@@ -22,16 +23,18 @@ pub fn of(lib: &LibraryApi) -> Vec<(Option<&Function>, &PyFunction)> {
     out
 }
 
-/// Heading, signature, arguments, results, notes.
+/// Heading, signature, description, arguments, results, statuses, notes. `meanings` are those of the statuses, by value.
 pub fn section(
     lib: &LibraryApi,
     c: Option<&Function>,
     python: &PyFunction,
     names: &Names,
+    meanings: &[(i64, &str)],
 ) -> String {
     let here = |text: &str| names.code(&lib.name, text);
     let mut out = format!("<h3 id=\"{0}\">{0}</h3>\n", escape(&python.name));
     let _ = writeln!(out, "<pre>{}</pre>", here(&signature(lib, python)));
+    out.push_str(&about::does(lib, c, python));
     let rows: Vec<Vec<String>> = (python.args.iter().enumerate())
         .map(|(i, a)| argument(lib, c, python, i, a, names))
         .collect();
@@ -43,13 +46,15 @@ pub fn section(
         "shape",
         "unit",
         "default",
+        "meaning",
     ];
     out.push_str(&table(&head, &rows));
     let rows: Vec<Vec<String>> = (python.results.iter().enumerate())
         .map(|(i, r)| result(lib, c, python, i, r, names))
         .collect();
-    let head = ["result", "type", "C type", "shape", "unit"];
+    let head = ["result", "type", "C type", "shape", "unit", "meaning"];
     out.push_str(&table(&head, &rows));
+    out.push_str(&about::statuses(lib, c, python, meanings));
     let notes = notes(lib, c, python, names);
     if !notes.is_empty() {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", notes.join(" "));
@@ -204,6 +209,7 @@ fn argument(
         shape(lib, python, &arg.kind),
         declared.unit.map(|u| escape(&u)).unwrap_or_default(),
         arg.default.as_deref().map(code).unwrap_or_default(),
+        about::note(lib, c, python, index, false),
     ]
 }
 
@@ -339,6 +345,7 @@ fn result(
         code_or_nothing(&declared.ty),
         shape,
         declared.unit.map(|u| escape(&u)).unwrap_or_default(),
+        about::note(lib, c, python, index, true),
     ]
 }
 
@@ -368,11 +375,7 @@ fn notes(
         });
     }
     if let Some(c) = c {
-        out.push(format!(
-            "C function: <a href=\"{}\"><code>{}</code></a>.",
-            lib.doc_url,
-            escape(&c.symbol)
-        ));
+        out.push(about::section(lib, c));
         match c.majors.as_slice() {
             [12] => out.push("CUDA 12 only.".to_owned()),
             [13] if lib.functions.iter().any(|f| f.majors.contains(&12)) => {
@@ -398,7 +401,9 @@ fn notes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{Builtin, Param, PyErrors, Sizing, Type};
+    use crate::ir::{
+        About, Builtin, Enum, EnumMember, ManualEntry, Param, PyEnum, PyErrors, Sizing, Type,
+    };
 
     fn pointer(name: &str) -> Type {
         Type::Pointer {
@@ -467,6 +472,39 @@ mod tests {
             ..LibraryApi::default()
         };
         lib.units.insert("power".into(), "mW".into());
+        let about = About {
+            does: "Reads the power.".into(),
+            parameters: [("device".to_owned(), "the GPU".to_owned())].into(),
+        };
+        lib.about.insert("nvmlGetPower".into(), about);
+        let manual = ManualEntry {
+            group: "POWER_USE".into(),
+            statuses: vec!["NVML_OK".into(), "NVML_TOO_HOT".into()],
+        };
+        lib.manual.insert("nvmlGetPower".into(), manual);
+        lib.sections.insert("POWER_USE".into(), "Power".into());
+        lib.status_enum = "nvmlReturn_t".into();
+        let member = |name: &str, value| EnumMember {
+            name: name.into(),
+            value,
+            majors: vec![13],
+            value_cuda12: None,
+        };
+        lib.enums.push(Enum {
+            name: "nvmlReturn_t".into(),
+            tag: None,
+            underlying: Builtin::UInt,
+            members: vec![member("NVML_OK", 0), member("NVML_TOO_HOT", 4)],
+            majors: vec![13],
+        });
+        lib.python.enums.push(PyEnum {
+            name: "Return".into(),
+            base: "FastEnum".into(),
+            members: vec![("OK".into(), 0), ("TOO_HOT".into(), 4)],
+            aliases: Vec::new(),
+            c_type: None,
+            unsigned: false,
+        });
         lib.python.style = Style::Raises;
         lib.python.errors = Some(PyErrors {
             exception: "NvmlError".into(),
@@ -483,7 +521,13 @@ mod tests {
         names.add("nvml", "Power");
         names.add("nvml", "NvmlError");
         let all = of(&lib);
-        let html = section(&lib, all[0].0, all[0].1, &names);
+        let html = section(
+            &lib,
+            all[0].0,
+            all[0].1,
+            &names,
+            &[(0, "no error"), (4, "too hot")],
+        );
         for expected in [
             "<h3 id=\"get_power\">get_power</h3>",
             "get_power(device: int) -&gt; <a href=\"#Power\">Power</a>",
@@ -493,6 +537,11 @@ mod tests {
             "<code>nvmlGetPower_v2</code>",
             "Calls C twice",
             "Interruptible with Ctrl-C.",
+            "<p>Reads the power.</p>",
+            "<td>the GPU</td>",
+            "<summary>Statuses: 1</summary>",
+            "<dt><code>TOO_HOT</code></dt><dd>too hot</dd>",
+            "in <a href=\"https://example.org/nvml/group__POWER__USE.html\">Power</a>",
         ] {
             assert!(html.contains(expected), "{expected} in {html}");
         }

@@ -3,19 +3,20 @@
 //! They are generated from the same IR as the bindings, so that they cannot diverge. Hand-written modules are
 //! described by their docstrings ([`pyi`]).
 
+mod about;
 mod classes;
 mod functions;
 pub mod html;
-mod meanings;
 pub mod pyi;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use crate::backend::python_descriptions::status_meanings;
 use crate::ir::{Api, LibraryApi, Style};
+use crate::meanings::Meanings;
 use crate::naming::{short_title, title};
 use html::{Names, code, escape, page, prose, table};
-pub use meanings::Meanings;
 
 /// Hand-written modules: name, and path of the source without its extension.
 const BY_HAND: &[(&str, &str)] = &[
@@ -56,9 +57,11 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
         (PathBuf::from("names.html"), all_names(&names)),
     ];
     for lib in shown {
+        let first = api.library(lib.c_library()).unwrap_or(lib);
+        let statuses = status_meanings(first, &meanings);
         files.push((
             PathBuf::from(format!("{}.html", lib.name)),
-            module(lib, &names, &meanings),
+            module(lib, &names, &meanings, &statuses),
         ));
     }
     for (name, module) in &custom {
@@ -154,7 +157,13 @@ fn all_names(names: &Names) -> String {
     page("All names", &body)
 }
 
-fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
+/// `statuses` says what the statuses of the library mean, by value.
+fn module(
+    lib: &LibraryApi,
+    names: &Names,
+    meanings: &Meanings,
+    statuses: &[(i64, &str)],
+) -> String {
     let python = &lib.python;
     let mut body = format!(
         "<h1>{}</h1>\n<p>{}. Semantics: <a href=\"{}\">NVIDIA's documentation</a>.</p>\n",
@@ -204,7 +213,7 @@ fn module(lib: &LibraryApi, names: &Names, meanings: &Meanings) -> String {
     }
     body.push_str("<h2>Functions</h2>\n");
     for (c, p) in functions::of(lib) {
-        body.push_str(&functions::section(lib, c, p, names));
+        body.push_str(&functions::section(lib, c, p, names, statuses));
     }
     if python.style == Style::Tuple {
         // The only function of these modules that is not in the C library.

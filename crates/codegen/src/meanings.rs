@@ -1,4 +1,4 @@
-//! Descriptions of enum members: `api/meanings.toml`.
+//! Descriptions of enum members, for the reference pages and docstrings: `api/meanings.toml`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
