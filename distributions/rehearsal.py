@@ -252,8 +252,8 @@ def round_trip(folder, python, tool, index):
     try_out(environment)
     environment.uninstall(*OURS)
     left = environment.run(LEFT_OVER.replace("{names!r}", repr(OURS)))
-    if left:
-        raise Failed(f"uninstalled, and left: {left}")
+    if left or (environment.folder / "bin" / "cupyrite").exists():
+        raise Failed(f"uninstalled, and left: {left or 'the command cupyrite'}")
     environment.install("cuda-python", ours=False)
     peers = environment.run(PEERS)
     environment.check()
@@ -347,7 +347,13 @@ class Rehearsal:
             raise Gap("py-rattler and pytest are not installed: pip install '.[installations]'")
         tests = stand_in.ROOT / "tests" / "packaging" / "test_installations.py"
         words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "installation", "-k", "conda", tests]
-        done = call(sys.executable, *words, cwd=stand_in.ROOT, CUPYRITE_TEST_WHEELS=str(self.dist))
+        with tempfile.TemporaryDirectory(prefix="cupyrite-unpacked-") as folder:
+            # The tests' fixtures import the modules.
+            for wheel in self.dist.glob("*.whl"):
+                with zipfile.ZipFile(wheel) as archive:
+                    archive.extractall(folder)
+            variables = {"CUPYRITE_TEST_WHEELS": str(self.dist), "PYTHONPATH": folder}
+            done = call(sys.executable, *words, cwd=stand_in.ROOT, **variables)
         return done.stdout.strip().splitlines()[-1].strip("= ")
 
     def check_crates(self):
