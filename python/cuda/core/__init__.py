@@ -51,6 +51,17 @@ _HOMES = {
 
 _SUBMODULES = ("checkpoint", "graph", "system", "texture", "typing", "utils")
 
+# Names that earlier versions had here or in cuda.core.experimental -> where they are.
+_MOVED = {
+    "Graph": "cuda.core.graph",
+    "GraphBuilder": "cuda.core.graph",
+    "GraphCompleteOptions": "cuda.core.graph",
+    "GraphDebugPrintOptions": "cuda.core.graph",
+    "StridedMemoryView": "cuda.core.utils",
+    "args_viewable_as_strided_memory": "cuda.core.utils",
+    "experimental": "cuda.core",
+}
+
 __all__ = sorted(_HOMES)
 
 
@@ -61,10 +72,29 @@ def __getattr__(name):
         return import_module(f"{__name__}.{name}")
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _absent(name)
     value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value
+
+
+def _absent(name):
+    """The exception for an unknown name, with the module that has it now."""
+    import sys
+
+    moved = _MOVED.get(name)
+    if moved is None:
+        return AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "experimental":
+        hint = f"the names of {__name__}.experimental are in {moved} now"
+    else:
+        hint = f"it is in {moved}: from {moved} import {name}"
+    # `from cuda.core import name` asks with hasattr and discards the message of an AttributeError.
+    if sys._getframe(2).f_code.co_name == "_handle_fromlist":
+        return ImportError(f"cannot import name {name!r} from {__name__!r}: {hint}", name=__name__, path=__file__)
+    return AttributeError(
+        f"module {__name__!r} has no attribute {name!r}: {hint}", name=name, obj=sys.modules[__name__]
+    )
 
 
 def __dir__():
