@@ -493,19 +493,15 @@ impl AddressSpace {
         true
     }
 
-    /// The live region nearest to `addr`, for fault reports.
-    pub fn nearest(&self, addr: u64) -> Option<Region> {
+    /// The live region that contains `addr` or is the next one below it, and the next one above it.
+    pub fn neighbours(&self, addr: u64) -> [Option<Region>; 2] {
         let regions = self.regions.read();
         let below = regions.range(..=addr).next_back().map(|(_, e)| e.region);
-        let above = regions.range(addr..).next().map(|(_, e)| e.region);
-        match (below, above) {
-            (Some(b), Some(a)) => Some(if addr.saturating_sub(b.end()) <= a.base - addr {
-                b
-            } else {
-                a
-            }),
-            (b, a) => b.or(a),
-        }
+        let above = addr
+            .checked_add(1)
+            .and_then(|next| regions.range(next..).next())
+            .map(|(_, e)| e.region);
+        [below, above]
     }
 
     /// Keeps all currently mapped pages mapped until the guard is dropped. Held during direct accesses to regions:

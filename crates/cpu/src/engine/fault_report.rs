@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::engine::program::{Origin, Program};
+use crate::engine::program::{Origin, PlacedVariable, Program};
 use crate::memory::{Access, AddressSpace, Region, Viewer};
 
 /// Kind of fault.
@@ -105,8 +105,8 @@ pub fn source_line(program: &Program, origin: &Origin) -> Option<String> {
     Some(format!("{file}:{}", loc.line))
 }
 
-/// Describes a region.
-fn describe(region: &Region) -> String {
+/// Describes a region, with its name if it is a variable of the module.
+fn describe(region: &Region, variables: &[PlacedVariable]) -> String {
     use crate::memory::RegionKind;
     let what = match region.kind {
         RegionKind::Device => "allocation",
@@ -119,61 +119,118 @@ fn describe(region: &Region) -> String {
         RegionKind::Virtual => "mapping of virtual memory",
         RegionKind::Internal => "internal allocation of the device",
     };
-    format!("{}-byte {what} at {:#x}", region.size, region.base)
+    let Region { base, size, .. } = region;
+    match variables.binary_search_by_key(base, |v| v.base) {
+        Ok(n) => format!("{size}-byte {what} `{}` at {base:#x}", variables[n].name),
+        Err(_) => format!("{size}-byte {what} at {base:#x}"),
+    }
 }
 
-/// Describes an address relative to the nearest allocation.
-pub fn describe_address(
-    space: &AddressSpace,
-    viewer: &Viewer,
+/// The position of an address outside of a region.
+fn distance(address: u64, region: &Region, variables: &[PlacedVariable]) -> String {
+    let name = describe(region, variables);
+    match region.base.checked_sub(address) {
+        Some(before @ 1..) => format!("{before} bytes before a {name}"),
+        _ => format!(
+            "{} bytes past the end of a {name}",
+            address.saturating_sub(region.end())
+        ),
+    }
+}
+
+/// A refused access to global memory.
+struct RefusedAccess<'a> {
+    /// Address that the kernel used.
     address: u64,
+    /// Bytes.
     bytes: u32,
+    /// Whether it is a store.
     write: bool,
-) -> String {
-    if address < 4096 {
-        return "a null pointer, or an offset from one".into();
-    }
-    if let Some(m) = space.mapping_at(address)
-        && m.reach.is_none()
-    {
-        return format!(
-            "byte {} of a {}-byte mapping of virtual memory at {:#x}, which no device may access: call cuMemSetAccess",
-            address - m.base,
-            m.size,
-            m.base
-        );
-    }
-    let Some(r) = space.nearest(address) else {
-        return "there are no allocations".into();
-    };
-    if address >= r.base && address < r.base + r.size {
-        let inside = address - r.base;
-        if address + u64::from(bytes) > r.base + r.size {
+    /// The variable that the address is computed from, if known.
+    variable: Option<&'a PlacedVariable>,
+    /// The variables of the module, by address.
+    variables: &'a [PlacedVariable],
+}
+
+impl RefusedAccess<'_> {
+    /// Describes the address relative to the variable that was meant, otherwise to the allocation that contains it or to the
+    /// nearest one.
+    fn describe(&self, space: &AddressSpace, viewer: &Viewer) -> String {
+        /// A second allocation is named up to this distance.
+        const NEAR: u64 = 1 << 20;
+        let Self {
+            address, variables, ..
+        } = *self;
+        if address < 4096 {
+            return "a null pointer, or an offset from one".into();
+        }
+        if let Some(m) = space.mapping_at(address)
+            && m.reach.is_none()
+        {
             return format!(
-                "byte {inside} of a {}: {} of its {bytes} bytes lie past the end",
-                describe(&r),
-                address + u64::from(bytes) - (r.base + r.size)
+                "byte {} of a {}-byte mapping of virtual memory at {:#x}, which no device may access: call cuMemSetAccess",
+                address - m.base,
+                m.size,
+                m.base
             );
         }
-        let access = viewer.access(&r);
+        let [below, above] = space.neighbours(address);
+        let inside = below.filter(|r| r.contains(address, 1));
+        if let Some(meant) = self.variable.and_then(|v| space.find(v.base))
+            && !meant.contains(address, 1)
+        {
+            let text = distance(address, &meant, variables);
+            return match inside {
+                Some(other) => format!("{text}, in a {}", describe(&other, variables)),
+                None => text,
+            };
+        }
+        if let Some(r) = inside {
+            return self.describe_inside(&r, viewer);
+        }
+        match (below, above) {
+            (None, None) => "there are no allocations".into(),
+            (Some(r), None) | (None, Some(r)) => distance(address, &r, variables),
+            (Some(low), Some(high)) => {
+                let (past, before) = (address - low.end(), high.base - address);
+                if past <= before {
+                    return distance(address, &low, variables);
+                }
+                let mut text = distance(address, &high, variables);
+                if past < NEAR {
+                    // Accesses past the end are more common than those before the start.
+                    let _ = write!(text, ", {}", distance(address, &low, variables));
+                }
+                text
+            }
+        }
+    }
+
+    /// Describes the address in the region that contains it.
+    fn describe_inside(&self, r: &Region, viewer: &Viewer) -> String {
+        let inside = self.address - r.base;
+        let name = describe(r, self.variables);
+        let end = self.address + u64::from(self.bytes);
+        if end > r.end() {
+            return format!(
+                "byte {inside} of a {name}: {} of its {} bytes lie past the end",
+                end - r.end(),
+                self.bytes
+            );
+        }
+        let access = viewer.access(r);
         if access == Access::None {
             return format!(
-                "byte {inside} of a {}, which device {} may not access: cuCtxEnablePeerAccess, cuMemSetAccess or \
+                "byte {inside} of a {name}, which device {} may not access: cuCtxEnablePeerAccess, cuMemSetAccess or \
                  cuMemPoolSetAccess allows it",
-                describe(&r),
                 viewer.device
             );
         }
-        if write && (r.read_only || access == Access::Read) {
-            return format!("byte {inside} of a {}, which is read-only", describe(&r));
+        if self.write && (r.read_only || access == Access::Read) {
+            return format!("byte {inside} of a {name}, which is read-only");
         }
-        return format!("byte {inside} of a {}", describe(&r));
+        format!("byte {inside} of a {name}")
     }
-    if address >= r.base {
-        let past = address - (r.base + r.size);
-        return format!("{past} bytes past the end of a {}", describe(&r));
-    }
-    format!("{} bytes before a {}", r.base - address, describe(&r))
 }
 
 /// The report of a fault.
@@ -235,11 +292,15 @@ pub fn report(
                 }
                 s.push('\n');
             } else {
-                let _ = writeln!(
-                    s,
-                    "  {}",
-                    describe_address(space, viewer, *address, *bytes, *write)
-                );
+                let variables = program.variables.as_slice();
+                let access = RefusedAccess {
+                    address: *address,
+                    bytes: *bytes,
+                    write: *write,
+                    variable: origin.variable.and_then(|n| variables.get(n as usize)),
+                    variables,
+                };
+                let _ = writeln!(s, "  {}", access.describe(space, viewer));
             }
         }
         FaultDetail::Text(t) => {
@@ -254,8 +315,14 @@ pub fn report(
     if function != program.name {
         let _ = write!(s, ", in function `{function}`");
     }
-    if let Some(source) = source_line(program, &origin) {
-        let _ = write!(s, ", source {source}");
+    match source_line(program, &origin) {
+        Some(source) => {
+            let _ = write!(s, ", source {source}");
+        }
+        None if program.files.is_empty() => {
+            s.push_str("; compile with lineinfo=True (-lineinfo) for the source line");
+        }
+        None => {}
     }
     s.push('\n');
     s

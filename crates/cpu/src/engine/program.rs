@@ -608,6 +608,17 @@ pub struct Origin {
     pub loc: Option<SourceLoc>,
     /// Index into [`Program::names`].
     pub function: u32,
+    /// The variable that it accesses, if the address shows it: an index into [`Program::variables`].
+    pub variable: Option<u32>,
+}
+
+/// A variable of a module in device memory.
+#[derive(Clone, Debug)]
+pub struct PlacedVariable {
+    /// Name in the PTX.
+    pub name: String,
+    /// First address.
+    pub base: u64,
 }
 
 /// A variable whose size is not a multiple of its alignment. A load that begins in it may end in the padding, because
@@ -719,6 +730,8 @@ pub struct Program {
     pub const_ranges: Vec<(u64, u64)>,
     /// The variables of the module that have padding.
     pub padded: Vec<PaddedVariable>,
+    /// The variables of the module in device memory.
+    pub variables: Arc<Vec<PlacedVariable>>,
 }
 
 /// Encoding of a `shfl` mode in [`Inst::aux`].

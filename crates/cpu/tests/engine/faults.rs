@@ -1,5 +1,7 @@
 //! Faults of kernels, and errors of loading and launching.
 
+use std::sync::Arc;
+
 use cupyrite_cpu::engine::{FaultKind, Image, LoadErrorKind};
 use cupyrite_cpu::memory::AddressSpace;
 
@@ -36,6 +38,92 @@ fn a_store_past_the_end_is_reported_with_its_thread_and_source_line() {
         assert!(fault.report.contains(part), "{part}: {}", fault.report);
     }
     assert_eq!(out.get()[63], 61);
+}
+
+/// The report of a kernel with three small variables, which lie one after the other in 512-byte slots.
+fn report_of(body: &str) -> String {
+    let variables = ".global .align 4 .u32 four[4]; .const .align 4 .u32 table[3] = {1, 2, 3};
+        .global .align 1 .b8 text[7];";
+    let body = format!(
+        ".reg .pred %p<4>; .reg .b32 %r<32>; .reg .b64 %rd<16>;\nmov.u32 %r3, %tid.x;\n{body}\nret;"
+    );
+    // No other test allocates between them.
+    let space = Arc::new(AddressSpace::new(16 << 20));
+    let launched = Launch::new(1, 1).run_in(&space, &module(variables, 0, &body), &[]);
+    launched.unwrap_err().report
+}
+
+#[test]
+fn the_variable_that_the_address_comes_from_is_named() {
+    let indexed = |index: i64| {
+        report_of(&format!(
+            "cvt.s64.s32 %rd1, %r3; mov.u64 %rd2, four; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3+{}], %r3;",
+            4 * index
+        ))
+    };
+    for (index, expected) in [
+        (
+            4,
+            "0 bytes past the end of a 16-byte global variable `four` at 0x",
+        ),
+        (-1, "4 bytes before a 16-byte global variable `four` at 0x"),
+        // Nearer to the next variable.
+        (
+            126,
+            "488 bytes past the end of a 16-byte global variable `four` at 0x",
+        ),
+    ] {
+        let report = indexed(index);
+        assert!(report.contains(expected), "{expected}: {report}");
+        assert_eq!(report.matches("variable").count(), 1, "{report}");
+    }
+    // In the next variable, which is read-only.
+    let report = indexed(128);
+    assert!(
+        report.contains("496 bytes past the end of a 16-byte global variable `four`"),
+        "{report}"
+    );
+    assert!(
+        report.contains(", in a 12-byte constant variable `table`"),
+        "{report}"
+    );
+    let report = report_of("mov.u64 %rd1, table; ld.const.u32 %r1, [%rd1+16];");
+    assert!(
+        report.contains("4 bytes past the end of a 12-byte constant variable `table`"),
+        "{report}"
+    );
+    let report = report_of("mov.u64 %rd1, table; cvta.const.u64 %rd2, %rd1; st.u32 [%rd2+4], %r3;");
+    assert!(
+        report.contains("byte 4 of a 12-byte constant variable `table`"),
+        "{report}"
+    );
+    assert!(report.contains("which is read-only"), "{report}");
+}
+
+#[test]
+fn an_address_of_two_variables_or_none_names_its_neighbours() {
+    // 488 bytes past `four`, 8 bytes before `table`.
+    let either = report_of(
+        "setp.eq.u32 %p1, %r3, 0; mov.u64 %rd1, four; mov.u64 %rd2, text; selp.b64 %rd3, %rd1, %rd2, %p1;
+         st.global.u32 [%rd3+504], %r3;",
+    );
+    let loaded =
+        report_of("mov.u64 %rd1, four; or.b64 %rd2, %rd1, 0; st.global.u32 [%rd2+504], %r3;");
+    for report in [either, loaded] {
+        let expected = "8 bytes before a 12-byte constant variable `table`";
+        assert!(report.contains(expected), "{report}");
+        let expected = ", 488 bytes past the end of a 16-byte global variable `four`";
+        assert!(report.contains(expected), "{report}");
+    }
+}
+
+#[test]
+fn a_report_without_a_source_line_says_how_to_get_it() {
+    let (_, report) = kind_of("ld.global.u32 %r5, [%rd3];", 0);
+    assert!(report.contains("lineinfo=True"), "{report}");
+    let ptx = module("", 0, ".file 1 \"a.cu\"\n.loc 1 7 3\ntrap;");
+    let fault = Launch::new(1, 1).run(&ptx, &[]).unwrap_err();
+    assert!(!fault.report.contains("lineinfo"), "{}", fault.report);
 }
 
 fn kind_of(body: &str, arg: u64) -> (FaultKind, String) {

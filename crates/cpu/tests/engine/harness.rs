@@ -1,7 +1,7 @@
 //! Buffers and launches for the tests.
 
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use cupyrite_cpu::engine::{Fault, Image, LaunchSpec, PrintfSink, launch};
 use cupyrite_cpu::memory::{AddressSpace, RegionKind};
@@ -84,7 +84,16 @@ impl Launch<'_> {
     }
     /// Runs the first kernel of `ptx` with these words as its parameters.
     pub fn run_words(&self, ptx: &str, args: &[u32]) -> Result<String, Fault> {
-        let image = Image::load(ptx, AddressSpace::global()).unwrap_or_else(|e| panic!("{e}"));
+        self.run_in(AddressSpace::global(), ptx, args)
+    }
+    /// Runs the first kernel of `ptx` in an address space.
+    pub fn run_in(
+        &self,
+        space: &Arc<AddressSpace>,
+        ptx: &str,
+        args: &[u32],
+    ) -> Result<String, Fault> {
+        let image = Image::load(ptx, space).unwrap_or_else(|e| panic!("{e}"));
         let kernel = &image.kernels()[0];
         assert_eq!(kernel.unsupported(), None);
         let params: Vec<u8> = args.iter().flat_map(|a| a.to_le_bytes()).collect();

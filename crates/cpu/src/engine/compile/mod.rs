@@ -4,6 +4,7 @@
 //! of their variables ([`layout`]), simplification and the analysis of uniform values ([`uniform`]), register allocation
 //! ([`register_allocation`]), and the lowering of each function ([`lower`]).
 
+mod accessed_variable;
 mod builder;
 mod call_graph;
 pub mod layout;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use cupyrite_ptx::ir::{FuncId, Op, OpClass, Special};
 
+use accessed_variable::accessed_variables;
 use builder::ProgramBuilder;
 use call_graph::CallGraph;
 pub use call_graph::ModuleCalls;
@@ -66,6 +68,10 @@ fn prepare<'m>(
         register_parameters(function).len(),
     );
     let split_addresses = split_addresses(body, &instrs, &mut uniformity);
+    let accessed = accessed_variables(body)
+        .into_iter()
+        .map(|variable| placed.variable_index(id, variable?))
+        .collect();
     Ok(FunctionUnit {
         id,
         function,
@@ -74,6 +80,7 @@ fn prepare<'m>(
         selected,
         uniformity,
         split_addresses,
+        accessed,
         regs: vec![None; body.regs.len()],
         frame,
         recursive: false,
@@ -163,6 +170,7 @@ pub fn compile_kernel(placed: &PlacedModule<'_>, kernel: FuncId) -> Result<Progr
             reserved_shared: shared.reserved,
             const_ranges: placed.const_ranges.clone(),
             padded: placed.padded.clone(),
+            variables: Arc::clone(&placed.variables),
         },
         constants: HashMap::new(),
         end: file.end,

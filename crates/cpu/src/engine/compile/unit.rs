@@ -8,7 +8,7 @@ use cupyrite_ptx::ir::{Body, FuncId, Function, Instr, Module, RegId, Space, VarI
 use super::call_graph::ModuleCalls;
 use super::uniform::UniformityAnalysis;
 use crate::engine::ops::{Selected, Slot};
-use crate::engine::program::{PaddedVariable, SaveSet, SpecialSlot};
+use crate::engine::program::{PaddedVariable, PlacedVariable, SaveSet, SpecialSlot};
 
 /// Why a kernel cannot be compiled.
 #[derive(Clone, Debug)]
@@ -31,10 +31,25 @@ pub struct PlacedModule<'m> {
     pub const_ranges: Vec<(u64, u64)>,
     /// The variables with padding.
     pub padded: Vec<PaddedVariable>,
+    /// The variables in device memory, by address.
+    pub variables: Arc<Vec<PlacedVariable>>,
     /// Which functions call each other.
     pub calls: ModuleCalls,
     /// The `.file` table.
     pub files: Arc<Vec<(u32, String)>>,
+}
+
+impl PlacedModule<'_> {
+    /// The index in [`PlacedModule::variables`] of a variable of a function.
+    pub fn variable_index(&self, function: FuncId, variable: VarId) -> Option<u32> {
+        let base = match variable {
+            VarId::Module(n) => self.globals.get(n as usize).copied().flatten()?,
+            VarId::Local(n) => *self.body_globals.get(&(function.0, n))?,
+            _ => return None,
+        };
+        let found = self.variables.binary_search_by_key(&base, |v| v.base);
+        found.ok().and_then(|n| u32::try_from(n).ok())
+    }
 }
 
 /// Where a register lies in the register file.
@@ -75,6 +90,8 @@ pub struct FunctionUnit<'m> {
     pub uniformity: UniformityAnalysis,
     /// For each memory access whose address is a sum: its varying and its uniform register.
     pub split_addresses: Vec<Option<(RegId, RegId)>>,
+    /// For each instruction, the variable that it accesses, as far as known: an index into [`PlacedModule::variables`].
+    pub accessed: Vec<Option<u32>>,
     /// Register locations; `None` for unused registers.
     pub regs: Vec<Option<RegisterLocation>>,
     /// Frame layout.

@@ -107,6 +107,7 @@ impl Image {
             memory,
             const_ranges: Vec::new(),
             padded: Vec::new(),
+            variables: Vec::new(),
         };
         let mut addresses = vec![None; module.globals.len()];
         let mut globals = Vec::new();
@@ -170,6 +171,7 @@ impl Image {
                 placer.initialize(&body.vars[n as usize], base, here)?;
             }
         }
+        placer.variables.sort_unstable_by_key(|v| v.base);
         let const_bytes = placer.const_ranges.iter().map(|r| r.1).sum::<u64>();
         let linked = PlacedModule {
             module,
@@ -177,6 +179,7 @@ impl Image {
             body_globals,
             const_ranges: placer.const_ranges,
             padded: placer.padded,
+            variables: Arc::new(placer.variables),
             calls: ModuleCalls::new(module),
             files: Arc::new(module.files.clone()),
         };

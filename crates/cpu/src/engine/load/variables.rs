@@ -6,7 +6,7 @@ use cupyrite_ptx::ir::{InitElem, Module, Space, VarId, Variable};
 
 use super::error::{LoadError, LoadErrorKind, unresolved};
 use crate::engine::address_windows::function_address;
-use crate::engine::program::PaddedVariable;
+use crate::engine::program::{PaddedVariable, PlacedVariable};
 use crate::memory::{AddressSpace, MemoryError, RegionKind};
 
 /// Memory of a module's variables. The image and its kernels share it; the last one frees it.
@@ -38,6 +38,8 @@ pub struct Placer<'a> {
     pub const_ranges: Vec<(u64, u64)>,
     /// The variables with padding.
     pub padded: Vec<PaddedVariable>,
+    /// The variables, in order of allocation.
+    pub variables: Vec<PlacedVariable>,
 }
 
 impl Placer<'_> {
@@ -69,6 +71,10 @@ impl Placer<'_> {
                 }
             })?;
         self.memory.bases.push(base);
+        self.variables.push(PlacedVariable {
+            name: v.name.clone(),
+            base,
+        });
         if kind == RegionKind::Const {
             self.const_ranges.push((base, size));
         }

@@ -117,6 +117,7 @@ impl<'m> Lower<'_, 'm> {
             line: from.map_or(unit.function.pos.line, |i| i.pos.line),
             loc: from.and_then(|i| i.loc),
             function: self.n as u32,
+            variable: unit.accessed.get(self.at).copied().flatten(),
         });
     }
 
