@@ -271,7 +271,7 @@ impl Library {
         found.map_err(|e| match e.status() {
             Some(CUresult::CUDA_ERROR_NOT_FOUND) => {
                 let names = self.kernel_names().unwrap_or_default();
-                e.with_log(&describe_missing_name(name, &names, "kernel", "the code"))
+                e.with_log(&describe_missing_kernel(name, &names))
             }
             _ => e,
         })?;
@@ -426,6 +426,55 @@ fn text_of(log: &[u8]) -> String {
     String::from_utf8_lossy(&log[..end]).into_owned()
 }
 
+/// Describes a missing kernel: the most similar name, the existing ones, and why the code may lack the name.
+pub(crate) fn describe_missing_kernel(name: &str, names: &[String]) -> String {
+    let mut text = describe_missing_name(name, names, "kernel", "the code");
+    // An instance of a template: `scale<float>`.
+    let (base, arguments) = name.split_at(name.find('<').unwrap_or(name.len()));
+    let is_name = !base.is_empty() && base.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !is_name {
+        return text;
+    }
+    let is_instance = |known: &String| {
+        known
+            .strip_prefix(base)
+            .is_some_and(|rest| rest.starts_with('<'))
+            || mangled_signature(known, base).is_some_and(|rest| rest.starts_with('I'))
+    };
+    let pass = "and pass the same text to get_kernel";
+    if !arguments.is_empty() || names.iter().any(is_instance) {
+        let expression = match arguments {
+            "" => format!("{base}<...>"),
+            _ => name.to_owned(),
+        };
+        text.push_str(&format!(
+            "\nInstances of templates are compiled on request: compile with name_expressions=[\"{expression}\"] {pass}"
+        ));
+    } else if names
+        .iter()
+        .any(|known| mangled_signature(known, base).is_some())
+    {
+        text.push_str(&format!(
+            "\nNames of C++ functions are mangled: add extern \"C\" to the declaration of the kernel, or compile with \
+             name_expressions=[\"{name}\"] {pass}"
+        ));
+    } else if names.is_empty() {
+        text.push_str(&format!(
+            ", and no other\nTemplates are compiled on request: compile with name_expressions=[\"{name}<...>\"] {pass}. \
+             Static kernels, too: name_expressions=[\"{name}\"]"
+        ));
+    }
+    text
+}
+
+/// What follows the name in the mangled form of a function `name` outside of classes and namespaces: template arguments
+/// (`I`...`E`) or parameters (Itanium C++ ABI).
+fn mangled_signature<'a>(symbol: &'a str, name: &str) -> Option<&'a str> {
+    let length = name.len().to_string();
+    let rest = symbol.strip_prefix("_Z")?.strip_prefix(&length)?;
+    rest.strip_prefix(name).filter(|rest| !rest.is_empty())
+}
+
 /// Describes a missing name: the most similar name, and the existing ones.
 pub(crate) fn describe_missing_name(
     name: &str,
@@ -498,6 +547,36 @@ mod tests {
         assert!(
             describe_missing_name("scale", &mangled, "kernel", "the code").contains("did you mean")
         );
+    }
+
+    #[test]
+    fn a_missing_kernel_is_explained_by_mangling_and_templates() {
+        let explained = |name: &str, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
+            describe_missing_kernel(name, &names)
+        };
+        let text = explained("scale", &["_Z5scalePf", "copy"]);
+        assert!(
+            text.contains("add extern \"C\"") && text.contains("name_expressions=[\"scale\"]"),
+            "{text}"
+        );
+        for (name, names, expected) in [
+            ("scale", &["_Z5scaleIfEvPT_"][..], "scale<...>"),
+            ("scale", &["scale<float>"], "scale<...>"),
+            ("scale<int>", &["scale<float>"], "scale<int>"),
+            ("scale", &[], "scale<...>"),
+        ] {
+            let text = explained(name, names);
+            let expected = format!("name_expressions=[\"{expected}\"]");
+            assert!(text.contains(&expected), "{text}");
+            assert!(!text.contains("extern"), "{text}");
+        }
+        for (name, names) in [("scale", &["_Z6scaledPf", "copy"][..]), ("", &["_Z0"])] {
+            assert!(
+                !explained(name, names).contains("name_expressions"),
+                "{name}"
+            );
+        }
     }
 
     #[test]

@@ -5,12 +5,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::{Backend, chosen_backend};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::module::kernel::Kernel;
 use crate::module::library::{self, Library};
+
 use crate::module::signature::Signatures;
 
 /// The format of an [`ObjectCode`].
@@ -293,20 +295,25 @@ impl ObjectCode {
         })
     }
 
-    /// Adds the names of [`ObjectCode::symbols`] to the error for an unknown name.
+    /// Replaces the names in the error for an unknown name by those that a program passes: of [`ObjectCode::symbols`], and of
+    /// the kernels that have none there.
     fn explain(&self, e: Error, name: &str) -> Error {
-        let expressions: Vec<String> = self.symbols().iter().map(|(e, _)| e.clone()).collect();
-        if expressions.is_empty()
-            || e.status() != Some(cupyrite_sys::driver::CUresult::CUDA_ERROR_NOT_FOUND)
-        {
+        let symbols = self.symbols();
+        let (Error::Driver { call, status, .. }, false) = (&e, symbols.is_empty()) else {
+            return e;
+        };
+        if *status != CUresult::CUDA_ERROR_NOT_FOUND {
             return e;
         }
-        e.with_log(&library::describe_missing_name(
-            name,
-            &expressions,
-            "name",
-            "its symbol mapping",
-        ))
+        let (call, status) = (*call, *status);
+        let mut names = self
+            .library()
+            .and_then(Library::kernel_names)
+            .unwrap_or_default();
+        names.retain(|known| symbols.iter().all(|(_, lowered)| lowered != known));
+        names.extend(symbols.iter().map(|(expression, _)| expression.clone()));
+        let log = library::describe_missing_kernel(name, &names);
+        Error::Driver { call, status, log }
     }
 }
 
