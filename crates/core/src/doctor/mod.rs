@@ -17,6 +17,7 @@
 //! This module searches, judges and renders. How things are found belongs to `cupyrite-pathfinder`; facts about a
 //! Python interpreter are passed in.
 
+mod clients;
 mod find;
 mod isolate;
 mod machine;

@@ -4,6 +4,7 @@ use cupyrite_pathfinder::files::FileSystem;
 use cupyrite_pathfinder::table;
 use cupyrite_sys::driver::CUresult;
 
+use super::clients;
 use super::find::Looked;
 use super::isolate::{End, Outcome};
 use super::machine;
@@ -126,6 +127,7 @@ pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Problem> {
     }
     found.extend(gpu_without_driver(evidence));
     found.extend(mismatches::all(evidence));
+    found.extend(clients::without_run(evidence));
     found.extend(variables::problems(evidence.variables, evidence.files));
     found.extend(broken_libraries(evidence, &found));
     found

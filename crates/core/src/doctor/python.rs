@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use cupyrite_pathfinder::files::{FileEntry, FileSystem};
 use sha2::{Digest, Sha256};
 
+use super::clients::CLIENTS;
 use super::report::{ModuleOrigin, Package};
 
 /// NVIDIA's packages whose modules Cupyrite replaces, and Cupyrite's stand-ins for them.
@@ -393,6 +394,8 @@ pub(crate) struct Python {
     pub(crate) cuda_init: Option<PathBuf>,
     /// Where NumPy would come from.
     pub(crate) numpy: Option<PathBuf>,
+    /// Packages that load the driver themselves ([`CLIENTS`]): name and version.
+    pub(crate) clients: Vec<(String, String)>,
     /// Whether pip is known to be missing: environments that uv made have none.
     pub(crate) without_pip: bool,
     /// Whether the running `cupyrite` was installed by an installer.
@@ -435,6 +438,10 @@ pub(crate) fn look(imports: &Imports<'_>, package: Option<&Path>) -> Python {
     let mut found = Python {
         copies: imports.all(OURS),
         numpy: imports.find("numpy"),
+        clients: Installed::all(imports.path, CLIENTS, files)
+            .into_iter()
+            .map(|client| (client.name, client.version))
+            .collect(),
         without_pip: !imports.path.is_empty() && imports.find("pip").is_none(),
         installed: native.is_some(),
         source: native.and_then(|native| native.source.clone()),

@@ -470,6 +470,33 @@ fn numpy_is_needed_by_the_demo_only() {
 }
 
 #[test]
+fn clients_that_load_the_driver_need_run_on_the_cpu_device() {
+    let metadata = b"Metadata-Version: 2.1\nName: numba-cuda\nVersion: 0.30.4\n";
+    let client = || {
+        let folder = format!("{SITE}/numba_cuda-0.30.4.dist-info");
+        let mut case = install_ours(in_python(), SITE);
+        case.outcome.probe.backend = Some(Backend::Cpu);
+        case.file(&format!("{folder}/METADATA"), metadata)
+    };
+    let mut case = client();
+    let report = case.report();
+    assert_eq!(codes(&report), ["client-without-run"]);
+    assert!(report.ok && report.problems[0].severity == Severity::Note);
+    assert!(
+        report.problems[0].what.contains("numba-cuda 0.30.4"),
+        "{}",
+        report.problems[0].what
+    );
+    let commands = commands(&report, "client-without-run");
+    assert_eq!(commands[0], "/venv/bin/python -m cupyrite run program.py");
+    case.outcome.probe.backend = Some(Backend::Gpu);
+    assert!(!codes(&case.report()).contains(&"client-without-run"));
+    let folder = format!("/usr/lib:{SITE}/cupyrite/lib/cpu");
+    let report = client().set("LD_LIBRARY_PATH", &folder).report();
+    assert_eq!(codes(&report), [""; 0]);
+}
+
+#[test]
 fn pythons_path_finder() {
     let files = InMemoryFiles::new()
         .file("/a/n/one.py", b"")

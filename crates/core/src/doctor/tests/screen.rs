@@ -205,6 +205,7 @@ fn the_codes_are_documented() {
     let sources = [
         include_str!("../problems.rs"),
         include_str!("../mismatches.rs"),
+        include_str!("../clients.rs"),
         include_str!("../variables.rs"),
     ];
     let mut seen = 0;
