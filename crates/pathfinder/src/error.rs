@@ -10,6 +10,9 @@ use crate::table::{LibraryDescriptor, Origin, Packages};
 /// The step of the search that takes `CUPYRITE_LIB_<NAME>`.
 pub(crate) const OVERRIDE: &str = "override";
 
+/// The location of wheels in a search without site-packages folders.
+pub(crate) const WHEELS_WITHOUT_FOLDERS: &str = "site-packages or VIRTUAL_ENV";
+
 /// Locations of one step that a message lists; it counts the rest.
 const LOCATIONS_LISTED: usize = 8;
 
@@ -232,6 +235,7 @@ impl LoadError {
             advice.extend(set);
             advice.push("or use the embedded CPU device: CUPYRITE_DEVICE=cpu".to_owned());
         } else {
+            advice.extend(inactive_environment(&self.searched));
             // pip and conda skip an installed package, even a broken one, unless forced.
             let again = match self.kind {
                 LoadErrorKind::Failed => " --force-reinstall",
@@ -242,6 +246,18 @@ impl LoadError {
         }
         advice
     }
+}
+
+/// Advice for a program without Python, which searches wheels in the active environment only, if none is active.
+fn inactive_environment(searched: &[SearchedLocation]) -> Option<String> {
+    let inactive = |searched: &SearchedLocation| {
+        searched.location == WHEELS_WITHOUT_FOLDERS && searched.outcome == SearchOutcome::NotSet
+    };
+    searched.iter().any(inactive).then(|| {
+        "wheels are searched in the active virtual environment, and VIRTUAL_ENV is not set: activate the environment that has \
+         them, or the one to install into:"
+            .to_owned()
+    })
 }
 
 /// Advice for a file that exists for another CUDA major.

@@ -420,6 +420,8 @@ fn an_error_lists_findings_and_advice() {
     for part in [
         "libnvrtc.so.13 or libnvrtc.so.12 not found",
         "\n  wheels: site-packages or VIRTUAL_ENV: not set",
+        "\n  wheels are searched in the active virtual environment, and VIRTUAL_ENV is not set: activate the environment \
+         that has them, or the one to install into:\n  pip install",
         "\n  conda: /conda/lib: contains only libnvrtc.so.11.2",
         "\n  system loader: libnvrtc.so.13: not found",
         "\n  CUDA_PATH: /nowhere: does not exist",
@@ -431,6 +433,8 @@ fn an_error_lists_findings_and_advice() {
         assert!(text.contains(part), "no {part:?} in:\n{text}");
     }
     assert!(!text.contains("libcudart"), "{text}");
+    let in_python = linux().load("nvrtc").unwrap_err().to_string();
+    assert!(!in_python.contains("VIRTUAL_ENV"), "{in_python}");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::environment::{MAJOR_VARIABLE, PROGRAM_FILES, path_override_variable};
-use crate::error::{FileDefect, LoadError, LoadErrorKind, OVERRIDE, SearchOutcome};
+use crate::error::{
+    FileDefect, LoadError, LoadErrorKind, OVERRIDE, SearchOutcome, WHEELS_WITHOUT_FOLDERS,
+};
 use crate::found_via::FoundVia;
 use crate::loader::LibraryHandle;
 use crate::loader::elf::{self, DynamicSection};
@@ -296,7 +298,7 @@ impl<'a> Search<'a> {
         const STEP: &str = "wheels";
         let (platform, env) = (self.finder.platform, self.finder.environment);
         if env.site_packages.is_empty() {
-            let location = "site-packages or VIRTUAL_ENV";
+            let location = WHEELS_WITHOUT_FOLDERS;
             self.log.record(STEP, location, SearchOutcome::NotSet);
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::environment::{Environment, MAJOR_VARIABLE, PROGRAM_FILES};
-use crate::error::{FileDefect, FindError, FindErrorKind, SearchOutcome};
+use crate::error::{FileDefect, FindError, FindErrorKind, SearchOutcome, WHEELS_WITHOUT_FOLDERS};
 use crate::files::FileEntry;
 use crate::found_via::FoundVia;
 use crate::platform::Platform;
@@ -285,7 +285,7 @@ impl<'f> Search<'f> {
             return Err(search.error(FindErrorKind::InvalidSetting));
         }
         if finder.environment.site_packages.is_empty() {
-            let location = "site-packages or VIRTUAL_ENV";
+            let location = WHEELS_WITHOUT_FOLDERS;
             search.log.record("wheels", location, SearchOutcome::NotSet);
         }
         Ok(search)
