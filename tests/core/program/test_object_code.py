@@ -9,7 +9,7 @@ import threading
 import weakref
 
 import pytest
-from cuda.core import Kernel, ObjectCode
+from cuda.core import Kernel, ObjectCode, Program
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, compile_cuda, on_cpu_device
@@ -343,3 +343,21 @@ def test_unloading_releases_the_gil(ptx, tmp_path):
     path = pathlib.Path(tmp_path) / "k.ptx"
     path.write_bytes(ptx[0])
     assert output(WAITING, path, timeout=60).strip() == "ok 1"
+
+
+@pytest.mark.parametrize(
+    "text, expressions, name, expected",
+    [
+        ("__global__ void f(int *p) {}", (), "f", 'add extern "C"'),
+        ("template <class T> __global__ void f(T *p) {}", (), "f", 'name_expressions=["f<...>"]'),
+        ("template <class T> __global__ void f(T *p) {}", ("f<int>",), "f<float>", 'name_expressions=["f<float>"]'),
+        ("template <class T> __global__ void f(T *p) {}", ("f<int>",), "f", "did you mean `f<int>`?"),
+    ],
+)
+def test_an_error_about_a_kernel_says_how_its_name_differs(text, expressions, name, expected):
+    made = Program(text, "c++").compile("ptx", name_expressions=expressions)
+    with pytest.raises(CUDAError) as refused:
+        made.get_kernel(name)
+    assert expected in str(refused.value)
+    # The names of the code and of the mapping are one list.
+    assert str(refused.value).count("has no kernel") == 1 >= str(refused.value).count("It has:")

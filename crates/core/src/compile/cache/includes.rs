@@ -44,20 +44,29 @@ pub(super) struct Search<'a> {
     pub headers: &'a [(String, String)],
 }
 
-/// The digest of everything that `source` (and files included before it) may include; `None` if there are no such
-/// files.
-pub(super) fn digest(
+/// The files that a source may include.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Included {
+    /// The digest of their names and contents; `None` if there are none.
+    pub digest: Option<[u8; 32]>,
+    /// Whether a name was found nowhere.
+    pub incomplete: bool,
+}
+
+/// Everything that `source` (and files included before it) may include.
+pub(super) fn included(
     source: &[u8],
     before: &[String],
     search: &Search<'_>,
-) -> Result<Option<[u8; 32]>, Unknown> {
+) -> Result<Included, Unknown> {
     let mut walk = Walk {
         search,
         hasher: Sha256::new(),
         seen: HashSet::new(),
+        files: HashSet::new(),
         looked_up: HashSet::new(),
         directories: search.directories.clone(),
-        found: false,
+        found: HashSet::new(),
     };
     walk.directories.extend(search.source.clone());
     let before = Wanted {
@@ -107,7 +116,13 @@ pub(super) fn digest(
         }
         directories = known;
     }
-    Ok(walk.found.then(|| walk.hasher.finalize().into()))
+    let given = |name: &String| search.headers.iter().any(|header| header.0 == *name);
+    Ok(Included {
+        incomplete: names
+            .iter()
+            .any(|name| !walk.found.contains(name) && !given(name)),
+        digest: (!walk.found.is_empty()).then(|| walk.hasher.finalize().into()),
+    })
 }
 
 /// A text, and the directory of its file.
@@ -116,12 +131,15 @@ type Open = (Arc<Wanted>, Option<PathBuf>);
 struct Walk<'a, 'b> {
     search: &'a Search<'b>,
     hasher: Sha256,
-    /// Hashed files.
+    /// Examined paths.
     seen: HashSet<PathBuf>,
+    /// Hashed files.
+    files: HashSet<PathBuf>,
     looked_up: HashSet<String>,
     /// All searched directories, in order of discovery.
     directories: Vec<PathBuf>,
-    found: bool,
+    /// Names that refer to a file.
+    found: HashSet<String>,
 }
 
 impl Walk<'_, '_> {
@@ -138,8 +156,14 @@ impl Walk<'_, '_> {
             None if Path::new(name).is_absolute() => PathBuf::from(name),
             None => return Ok(()),
         };
-        if given || !self.seen.insert(path.clone()) {
+        if given {
             // A header given as text is part of the key already.
+            return Ok(());
+        }
+        if !self.seen.insert(path.clone()) {
+            if self.files.contains(&path) {
+                self.found.insert(name.to_owned());
+            }
             return Ok(());
         }
         if self.seen.len() > 20 * MOST {
@@ -152,7 +176,8 @@ impl Walk<'_, '_> {
         let Some(file) = file else {
             return Ok(());
         };
-        self.found = true;
+        self.found.insert(name.to_owned());
+        self.files.insert(path.clone());
         let text = path.to_string_lossy();
         self.hasher.update((text.len() as u64).to_le_bytes());
         self.hasher.update(text.as_bytes());
@@ -240,6 +265,11 @@ fn look(path: &Path) -> std::io::Result<Option<Looked>> {
         known.insert(path.to_path_buf(), file.clone());
     }
     Ok(Some(file))
+}
+
+/// The digest of a file, computed again if it has changed.
+pub(super) fn file_digest(path: &Path) -> Option<[u8; 32]> {
+    look(path).ok().flatten().map(|file| file.digest)
 }
 
 /// The names in `#include` and `__has_include` of a text.
@@ -442,6 +472,9 @@ int included = include < 5, import = 1;
             headers: &[],
         };
         let source = b"#include <a.h>\n";
+        let digest = |text: &[u8], before: &[String], search: &Search<'_>| {
+            included(text, before, search).map(|included| included.digest)
+        };
         let now = || digest(source, &[], &search()).unwrap().unwrap();
         let first = now();
         assert_eq!(now(), first);
@@ -460,6 +493,9 @@ int included = include < 5, import = 1;
         // Where a name is looked for if it is not beside the file that has it.
         folder.write("one/beside.h", "int late;");
         assert_ne!(now(), second);
+        assert!(!included(source, &[], &search()).unwrap().incomplete);
+        let missing = included(b"#include <a.h>\n#include <missing.h>\n", &[], &search());
+        assert!(missing.unwrap().incomplete);
         folder.write("one/a.h", "#include NAME\n");
         let error = digest(source, &[], &search()).unwrap_err();
         assert!(error.0.contains("NAME"), "{error:?}");
@@ -484,6 +520,7 @@ int included = include < 5, import = 1;
             directories: Vec::new(),
             headers: &[],
         };
-        assert!(digest(b"#include \"a.h\"", &[], &search).unwrap().is_some());
+        let found = included(b"#include \"a.h\"", &[], &search).unwrap();
+        assert!(found.digest.is_some() && !found.incomplete);
     }
 }

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::identity;
-use super::includes::{self, Search};
+use super::includes::{self, Included, Search};
 use crate::compile::linker::LinkerBackend;
-use crate::compile::program::{Program, ProgramOptions, SourceKind, check_linker_options};
+use crate::compile::program::{
+    Program, ProgramOptions, SourceKind, check_linker_options, cuda_header_directories,
+};
 use crate::error::{Error, Result};
 use crate::module::object_code::CodeKind;
 
@@ -71,6 +73,20 @@ impl Fields {
         for bytes in [name.as_bytes(), value.as_ref()] {
             self.0.update((bytes.len() as u64).to_le_bytes());
             self.0.update(bytes);
+        }
+    }
+}
+
+impl Fields {
+    /// Adds the places and versions of installed CUDA headers.
+    fn add_headers(&mut self, folders: &[PathBuf]) {
+        for folder in folders {
+            self.add("CUDA headers", folder.as_os_str().as_encoded_bytes());
+            for file in ["cuda.h", "cuda/std/__cccl/version.h"] {
+                if let Some(digest) = includes::file_digest(&folder.join(file)) {
+                    self.add(file, digest);
+                }
+            }
         }
     }
 }
@@ -144,6 +160,10 @@ impl KeyRequest<'_> {
         }
         if let Some(digest) = self.extra_digest {
             fields.add("extra digest", digest);
+            if kind == SourceKind::Cxx && options.use_bundled_headers != Some(true) {
+                // The digest is of files that the program names, not of the CUDA headers that are found without it.
+                fields.add_headers(&cuda_header_directories());
+            }
         } else {
             self.add_files(&mut fields)?;
         }
@@ -211,6 +231,18 @@ impl KeyRequest<'_> {
         Ok(())
     }
 
+    /// The files that the source may include.
+    fn included(&self, search: &Search<'_>) -> Result<Included> {
+        let before = &self.program.options().pre_include;
+        includes::included(self.program.source(), before, search).map_err(|unknown| {
+            let why = format!(
+                "includes files that cannot be known ({}); give a digest of them (extra_digest)",
+                unknown.0
+            );
+            refused("code", &why)
+        })
+    }
+
     /// Adds the files that the compiler reads.
     fn add_files(&self, fields: &mut Fields) -> Result<()> {
         let options = self.program.options();
@@ -227,18 +259,23 @@ impl KeyRequest<'_> {
                 fields.add("libdevice", digest);
             }
             SourceKind::Cxx => {
-                let search = search(options, self.program.headers());
-                let included =
-                    includes::digest(self.program.source(), &options.pre_include, &search)
-                        .map_err(|unknown| {
-                            let why = format!(
-                                "includes files that cannot be known ({}); give a digest of them (extra_digest)",
-                                unknown.0
-                            );
-                            refused("code", &why)
-                        })?;
-                if let Some(included) = included {
-                    fields.add("included", included);
+                let mut search = search(options, self.program.headers());
+                let mut included = self.included(&search)?;
+                if included.incomplete && options.use_bundled_headers != Some(true) {
+                    // The compilation may be repeated with these.
+                    let mut more = cuda_header_directories();
+                    more.retain(|folder| !search.directories.contains(folder));
+                    if !more.is_empty() {
+                        search.directories.extend(more.iter().cloned());
+                        match self.included(&search) {
+                            Ok(all) => included = all,
+                            // Thrust includes names made by macros.
+                            Err(_) => fields.add_headers(&more),
+                        }
+                    }
+                }
+                if let Some(digest) = included.digest {
+                    fields.add("included", digest);
                 }
             }
             _ => {}

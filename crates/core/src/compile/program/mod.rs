@@ -3,6 +3,7 @@
 //! CUDA C++ is compiled by NVRTC ([`nvrtc`]), NVVM IR by libNVVM ([`nvvm`]), PTX by a linker ([`ptx`]); [`options`]
 //! holds the compile options. The result is an [`ObjectCode`](crate::ObjectCode).
 
+mod cuda_headers;
 mod nvrtc;
 mod nvvm;
 mod options;
@@ -10,6 +11,7 @@ mod ptx;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+pub(crate) use self::cuda_headers::directories as cuda_header_directories;
 pub(crate) use self::nvvm::libdevice;
 pub use self::options::{ProgramOptions, bundled_headers_directory, user_cache_directory};
 pub(crate) use self::ptx::check_options as check_linker_options;

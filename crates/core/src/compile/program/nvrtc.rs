@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::nvrtc::{nvrtcProgram, nvrtcResult};
 
+use super::cuda_headers::{self, MissingFile};
 use super::{PchStatus, Program, c_string, text, wrong_target};
 use crate::error::{Error, Result, nvrtc};
 use crate::fork::ForkGeneration;
@@ -72,13 +73,15 @@ fn compile(
     expressions: &[String],
     cancelled: Option<Cancelled>,
 ) -> Result<(ObjectCode, Option<PchStatus>)> {
-    let options = options(program, target)?;
+    let mut options = options(program, target)?;
     for expression in expressions {
         let text = c_string("name_expressions", expression.as_str())?;
         // SAFETY: the program is live, the text is NUL-terminated.
         unsafe { nvrtc!(nvrtcAddNameExpression(raw.handle, text.as_ptr()))? };
     }
-    raw.compile(&options, cancelled)?;
+    if let Err(error) = raw.compile(&options, cancelled) {
+        compile_with_cuda_headers(raw, program, &mut options, cancelled, error)?;
+    }
     let wants_pch = program.options.pch == Some(true) || program.options.create_pch.is_some();
     let pch = if wants_pch { raw.pch_status() } else { None };
     if let Some(Err(room)) = pch {
@@ -98,6 +101,58 @@ fn compile(
     }
     let made = take(raw, program, target, expressions)?;
     Ok((made, pch.and_then(std::result::Result::ok)))
+}
+
+/// Repeats a compilation that lacked a header with the folders of the installed CUDA headers, if these have it. An error
+/// about a missing header is returned with advice.
+#[cold]
+fn compile_with_cuda_headers(
+    raw: &RawProgram,
+    program: &Program,
+    options: &mut Vec<std::ffi::CString>,
+    cancelled: Option<Cancelled>,
+    error: Error,
+) -> Result<()> {
+    let lacks = |error: &Error| match error {
+        Error::Nvrtc {
+            status: nvrtcResult::NVRTC_ERROR_COMPILATION,
+            log,
+            ..
+        } => MissingFile::in_log(log).map(|file| file.name.to_owned()),
+        _ => None,
+    };
+    let Some(name) = lacks(&error) else {
+        return Err(error);
+    };
+    let bundled = program.options.use_bundled_headers == Some(true);
+    // Two copies of CUDA's headers must not be mixed.
+    let folders = match bundled {
+        true => Vec::new(),
+        false => cuda_headers::directories(),
+    };
+    let error = if folders.iter().any(|folder| folder.join(&name).is_file()) {
+        for folder in &folders {
+            let mut option = b"--include-path=".to_vec();
+            option.extend_from_slice(folder.as_os_str().as_encoded_bytes());
+            options.push(c_string("include_path", option)?);
+        }
+        log::debug!(
+            "compiling `{}` with the installed CUDA headers",
+            program.options.name()
+        );
+        match raw.compile(options, cancelled) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        }
+    } else {
+        error
+    };
+    let advice = match &error {
+        Error::Nvrtc { log, .. } => MissingFile::in_log(log)
+            .map(|file| file.advice(program.options.name(), &folders, bundled)),
+        _ => None,
+    };
+    Err(error.with_log(&advice.unwrap_or_default()))
 }
 
 /// The options in NVRTC's spelling for this target.
