@@ -370,3 +370,11 @@ except TypeError:
 print([m for m in ("numpy", "ctypes") if m in sys.modules])
 """
     assert output(script, options=("-W", "ignore")).strip() == "[]"
+
+
+def test_a_block_that_is_too_large_is_refused_in_one_sentence(echo):
+    with pytest.raises(CUDAError) as refused:
+        launch(echo.stream, LaunchConfig(grid=1, block=2048), echo.kernel("nothing"))
+    first, *others = str(refused.value).splitlines()
+    assert first.startswith("CUDA_ERROR_INVALID_VALUE")
+    assert others == ["a block of (2048, 1, 1) has 2048 threads; kernel `nothing` runs with up to 1024"]

@@ -382,12 +382,9 @@ impl Kernel {
         } else {
             String::new()
         };
-        Error::Driver {
-            call,
-            status,
-            log: found,
-        }
-        .with_log(&log)
+        // The driver's own sentence would say the same again.
+        let log = if found.is_empty() { log } else { found };
+        Error::Driver { call, status, log }
     }
 
     /// The number of blocks of a configuration that fit on the device at once.
@@ -443,22 +440,6 @@ impl Kernel {
                 device_limit(Limit::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             ))
         })?;
-        for (name, given, most) in [
-            ("grid", grid, most_blocks),
-            ("block", config.block, most_threads),
-        ] {
-            if !given
-                .iter()
-                .zip(most)
-                .all(|(&n, most)| (1..=most).contains(&u64::from(n)))
-            {
-                let [x, y, z] = most;
-                say(format_args!(
-                    "the {name} is {}; each dimension is at least 1, the device takes up to ({x}, {y}, {z})",
-                    Dims(given)
-                ));
-            }
-        }
         let limit = |name| -> Result<u64> {
             Ok(u64::from(self.attribute_on(device, name)?.unsigned_abs()))
         };
@@ -470,6 +451,23 @@ impl Kernel {
                 Dims(config.block),
                 self.name()
             ));
+        }
+        for (name, given, most, said) in [
+            ("grid", grid, most_blocks, false),
+            ("block", config.block, most_threads, threads > most),
+        ] {
+            if !said
+                && !given
+                    .iter()
+                    .zip(most)
+                    .all(|(&n, most)| (1..=most).contains(&u64::from(n)))
+            {
+                let [x, y, z] = most;
+                say(format_args!(
+                    "the {name} is {}; each dimension is at least 1, the device takes up to ({x}, {y}, {z})",
+                    Dims(given)
+                ));
+            }
         }
         let most = limit(FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?;
         if u64::from(config.shared_bytes) > most {
