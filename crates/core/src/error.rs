@@ -13,6 +13,11 @@ use cupyrite_sys::nvvm::nvvmResult;
 /// The result of every fallible operation of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Why other calls worked on the same thread, and what to do.
+const NO_CONTEXT: &str = "the default streams belong to the context that is current on the calling thread, and none is: call \
+                          device.set_current() first, once in each thread, or use a stream of device.create_stream(). \
+                          Compiling, loading and the methods of a device need no current context";
+
 /// An error of the driver, a compiler, a linker or the loader, or an invalid argument.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -120,6 +125,14 @@ impl Error {
                     .to_owned()
             }
             _ => crate::status::driver_log(call, status),
+        };
+        let log = match status {
+            CUresult::CUDA_ERROR_INVALID_CONTEXT
+                if log.is_empty() && crate::status::lacks_context() =>
+            {
+                NO_CONTEXT.to_owned()
+            }
+            _ => log,
         };
         Error::Driver { call, status, log }
     }

@@ -111,6 +111,14 @@ pub fn explain_status(status: i32) -> Option<&'static str> {
     })
 }
 
+/// Whether no context is current on this thread.
+pub(crate) fn lacks_context() -> bool {
+    let mut context = std::ptr::null_mut();
+    // SAFETY: the result is valid for writes.
+    let asked = unsafe { cupyrite_sys::driver::cuCtxGetCurrent(&mut context) };
+    matches!(asked, Ok(CUresult::CUDA_SUCCESS)) && context.is_null()
+}
+
 /// The size of a driver's whole log (CUDA driver API, `cuLogsDumpToMemory`).
 const LOG_BYTES: usize = 25_600;
 

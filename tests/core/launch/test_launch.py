@@ -13,7 +13,7 @@ import weakref
 import numpy as np
 import pytest
 from cuda.bindings import driver
-from cuda.core import Device, LaunchConfig, launch
+from cuda.core import LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Device, LaunchConfig, launch
 from cuda.core._utils.cuda_utils import CUDAError
 
 from helpers.device import check, label
@@ -378,3 +378,26 @@ def test_a_block_that_is_too_large_is_refused_in_one_sentence(echo):
     first, *others = str(refused.value).splitlines()
     assert first.startswith("CUDA_ERROR_INVALID_VALUE")
     assert others == ["a block of (2048, 1, 1) has 2048 threads; kernel `nothing` runs with up to 1024"]
+
+
+def test_a_default_stream_without_a_current_context_names_set_current(echo):
+    messages = []
+
+    def body():
+        for use in (
+            lambda: launch(LEGACY_DEFAULT_STREAM, echo.one, echo.kernel("nothing")),
+            lambda: launch(PER_THREAD_DEFAULT_STREAM, echo.one, echo.kernel("nothing")),
+            LEGACY_DEFAULT_STREAM.record,
+        ):
+            with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_CONTEXT") as refused:
+                use()
+            messages.append(str(refused.value))
+        Device().set_current()
+        launch(LEGACY_DEFAULT_STREAM, echo.one, echo.kernel("nothing"))
+        LEGACY_DEFAULT_STREAM.sync()
+        driver.cuCtxSetCurrent(0)
+
+    run_all([threading.Thread(target=body)])
+    assert len(messages) == 3
+    for message in messages:
+        assert "device.set_current()" in message and "Compiling, loading and the methods of a device" in message
