@@ -57,26 +57,42 @@ pub fn explain_status(status: i32) -> Option<&'static str> {
         402 => "introspecting an object lost its semantics",
         500 => "there is nothing with that name",
         600 => "not done yet",
-        700 => "a kernel accessed an invalid address; the context is unusable",
+        700 => {
+            "a kernel accessed an invalid address; the context is unusable until cuDevicePrimaryCtxReset(device)"
+        }
         701 => "the launch needs more registers or other resources than a block can have",
-        702 => "a kernel ran too long; the context is unusable",
+        702 => {
+            "a kernel ran too long; the context is unusable until cuDevicePrimaryCtxReset(device)"
+        }
         703 => "the launch's textures are incompatible",
         704 => "peer access is enabled already",
         705 => "peer access is not enabled",
         708 => "the primary context exists already",
         709 => "the context was destroyed, or is being initialised",
-        710 => "a kernel's assertion failed; the context is unusable",
+        710 => {
+            "a kernel's assertion failed; the context is unusable until cuDevicePrimaryCtxReset(device)"
+        }
         711 => "there are too many peers",
         712 => "the memory is registered already",
         713 => "the memory is not registered",
-        714 => "a kernel's stack is corrupted; the context is unusable",
-        715 => "a kernel executed an illegal instruction; the context is unusable",
-        716 => {
-            "a kernel accessed an address that is not a multiple of the access's size; the context is unusable"
+        714 => {
+            "a kernel's stack is corrupted; the context is unusable until cuDevicePrimaryCtxReset(device)"
         }
-        717 => "a kernel accessed an address of another memory space; the context is unusable",
-        718 => "a kernel jumped to an invalid address; the context is unusable",
-        719 => "a kernel failed; the context is unusable",
+        715 => {
+            "a kernel executed an illegal instruction; the context is unusable until cuDevicePrimaryCtxReset(device)"
+        }
+        716 => {
+            "a kernel accessed an address that is not a multiple of the access's size; the context is unusable until \
+             cuDevicePrimaryCtxReset(device)"
+        }
+        717 => {
+            "a kernel accessed an address of another memory space; the context is unusable until \
+             cuDevicePrimaryCtxReset(device)"
+        }
+        718 => {
+            "a kernel jumped to an invalid address; the context is unusable until cuDevicePrimaryCtxReset(device)"
+        }
+        719 => "a kernel failed; the context is unusable until cuDevicePrimaryCtxReset(device)",
         720 => "a cooperative launch is larger than what fits on the device at once",
         800 => "this is not permitted",
         801 => "this is not supported here",

@@ -401,3 +401,36 @@ def test_a_default_stream_without_a_current_context_names_set_current(echo):
     assert len(messages) == 3
     for message in messages:
         assert "device.set_current()" in message and "Compiling, loading and the methods of a device" in message
+
+
+RESET = """
+import numpy as np
+from cuda.bindings import driver
+from cuda.core import Device, LaunchConfig, Program, launch
+from cuda.core._utils.cuda_utils import CUDAError
+device = Device()
+device.set_current()
+code = Program('extern "C" __global__ void k(int *p) { *p = 7; }', "c++").compile("ptx")
+def run(address):
+    stream = device.create_stream()
+    launch(stream, LaunchConfig(grid=1, block=1), code.get_kernel("k"), np.uint64(address))
+    stream.sync()
+for call in (lambda: run(8), lambda: device.create_stream()):
+    try:
+        call()
+    except CUDAError as error:
+        assert "unusable until cuDevicePrimaryCtxReset(device)" in str(error), error
+    else:
+        raise SystemExit("no error")
+assert driver.cuDevicePrimaryCtxReset(device.device_id) == (driver.CUresult.CUDA_SUCCESS,)
+device.set_current()
+buffer = device.allocate(4)
+run(int(buffer.handle))
+device.sync()
+buffer.close()
+print("usable")
+"""
+
+
+def test_the_error_of_a_failed_kernel_names_the_call_that_makes_the_device_usable():
+    assert output(RESET).strip() == "usable"
