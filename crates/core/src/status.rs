@@ -5,6 +5,17 @@ use std::ffi::c_char;
 
 use cupyrite_sys::driver::{CUlogIterator, CUresult};
 
+/// The error of a kernel, after which every call in the context fails. On an H100, cuDevicePrimaryCtxReset succeeds then, and
+/// cuDevicePrimaryCtxRetain fails.
+macro_rules! unusable {
+    ($what:literal) => {
+        concat!(
+            $what,
+            "; the context is unusable: start a new process (the CPU device: call cuDevicePrimaryCtxReset)"
+        )
+    };
+}
+
 /// Explains a status of the driver, with the remedy if there is an obvious one; `None` for an unknown status. The
 /// runtime API's statuses of the same numbers mean the same.
 ///
@@ -57,42 +68,26 @@ pub fn explain_status(status: i32) -> Option<&'static str> {
         402 => "introspecting an object lost its semantics",
         500 => "there is nothing with that name",
         600 => "not done yet",
-        700 => {
-            "a kernel accessed an invalid address; the context is unusable until cuDevicePrimaryCtxReset(device)"
-        }
+        700 => unusable!("a kernel accessed an invalid address"),
         701 => "the launch needs more registers or other resources than a block can have",
-        702 => {
-            "a kernel ran too long; the context is unusable until cuDevicePrimaryCtxReset(device)"
-        }
+        702 => unusable!("a kernel ran too long"),
         703 => "the launch's textures are incompatible",
         704 => "peer access is enabled already",
         705 => "peer access is not enabled",
         708 => "the primary context exists already",
         709 => "the context was destroyed, or is being initialised",
-        710 => {
-            "a kernel's assertion failed; the context is unusable until cuDevicePrimaryCtxReset(device)"
-        }
+        710 => unusable!("a kernel's assertion failed"),
         711 => "there are too many peers",
         712 => "the memory is registered already",
         713 => "the memory is not registered",
-        714 => {
-            "a kernel's stack is corrupted; the context is unusable until cuDevicePrimaryCtxReset(device)"
-        }
-        715 => {
-            "a kernel executed an illegal instruction; the context is unusable until cuDevicePrimaryCtxReset(device)"
-        }
+        714 => unusable!("a kernel's stack is corrupted"),
+        715 => unusable!("a kernel executed an illegal instruction"),
         716 => {
-            "a kernel accessed an address that is not a multiple of the access's size; the context is unusable until \
-             cuDevicePrimaryCtxReset(device)"
+            unusable!("a kernel accessed an address that is not a multiple of the access's size")
         }
-        717 => {
-            "a kernel accessed an address of another memory space; the context is unusable until \
-             cuDevicePrimaryCtxReset(device)"
-        }
-        718 => {
-            "a kernel jumped to an invalid address; the context is unusable until cuDevicePrimaryCtxReset(device)"
-        }
-        719 => "a kernel failed; the context is unusable until cuDevicePrimaryCtxReset(device)",
+        717 => unusable!("a kernel accessed an address of another memory space"),
+        718 => unusable!("a kernel jumped to an invalid address"),
+        719 => unusable!("a kernel failed"),
         720 => "a cooperative launch is larger than what fits on the device at once",
         800 => "this is not permitted",
         801 => "this is not supported here",

@@ -20,6 +20,7 @@ const STEPS: &[(&str, Run, &[&str])] = &[
     ("interface", lint::interface, &[]),
     ("reference", generate::reference, &[]),
     ("docs", generate::docs, &[]),
+    ("site", generate::site, &[]),
     ("listings", lint::listings, &[]),
 ];
 

@@ -92,8 +92,17 @@ class Driver:
             self._call("cuDevicePrimaryCtxRelease_v2", ordinal)
 
     def reset(self, ordinal: int) -> int:
-        """Resets the device's primary context."""
-        return self._call("cuDevicePrimaryCtxReset_v2", ordinal)
+        """Resets the device's primary context; returns the status of making it usable again.
+
+        After the fault of a kernel, a GPU's driver resets the context, but creates no other in the same process.
+        """
+        context = ctypes.c_void_p()
+        if status := (
+            self._call("cuDevicePrimaryCtxReset_v2", ordinal)
+            or self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ordinal)
+        ):
+            return status
+        return self._call("cuDevicePrimaryCtxRelease_v2", ordinal)
 
     def memory_in_use(self, count: int) -> int | None:
         """Bytes that this process has allocated on its `count` devices; None if unknown.

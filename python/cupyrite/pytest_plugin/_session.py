@@ -362,12 +362,14 @@ class CudaSession:
             self._report(item)
         finally:
             self._release(item)
+            still = None
             for ordinal in self._ordinals():
-                if self.driver.synchronize(ordinal):
-                    self.driver.reset(ordinal)
-            if still := self._problem():
+                if self.driver.synchronize(ordinal) and (status := self.driver.reset(ordinal)):
+                    still = still or self.driver.error_name(status)
+            if still := still or self._problem():
                 self._unusable = (
-                    f"the device is unusable since {item.nodeid} ({problem}): resetting its context failed ({still})"
+                    f"the device is unusable since {item.nodeid} ({problem}): resetting its context failed ({still}). "
+                    "A GPU stays unusable for the process: run these tests again without that one, or on the CPU device"
                 )
             elif self._devices is not None:
                 self._devices[0].set_current()

@@ -149,7 +149,8 @@ def test_lines_that_are_not_executed_have_a_reason():
 
 
 @pytest.mark.filterwarnings("error::DeprecationWarning")
-@pytest.mark.parametrize("name", EXAMPLES)
+# Sorted: the order of native members differs from process to process, and workers of pytest-xdist must agree.
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example(name, device):
     if "orkqueue" in name and driver.cuDriverGetVersion()[1] < 13010:
         pytest.skip("needs a driver of CUDA 13.1")
