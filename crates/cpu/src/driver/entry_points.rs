@@ -4,11 +4,10 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
-use std::io::Write;
-use std::sync::{Once, OnceLock};
+use std::sync::OnceLock;
 
 use super::entry::errors::Code;
-use super::entry::logs::{self, refuse};
+use super::entry::logs::refuse;
 use super::entry::{self, Entry, proc_address};
 
 /// The tables of the files that define entry points.
@@ -67,21 +66,13 @@ extern "C" fn not_supported() -> u32 {
 }
 
 /// `cuGetExportTable`. NVIDIA's own libraries ask for tables of undocumented functions by their identifiers.
-///
-/// The callers report a status without its reason, so that the reason also goes to standard error, once in each process.
 extern "C" fn get_export_table() -> u32 {
-    const REASON: &str = "the CPU device has no private function tables; NVIDIA's CUDA runtime (libcudart) asks for them, and \
-                          programs that contain it, such as CuPy, PyTorch, JAX, Warp, RMM and cuda.compute, need a GPU (cupyrite explain clients). \
-                          cuda.core, cuda.bindings (its runtime module included) and numba-cuda run on the CPU device";
-    static SHOWN: Once = Once::new();
     entry::guard_bare("cuGetExportTable", || {
-        SHOWN.call_once(|| {
-            if !logs::reach_standard_error() {
-                // `eprintln` panics where standard error is closed.
-                let _ = writeln!(std::io::stderr(), "cupyrite: {REASON}");
-            }
-        });
-        refuse(Code::NOT_SUPPORTED, || REASON.to_owned())
+        refuse(Code::NOT_SUPPORTED, || {
+            "the CPU device has no private function tables; NVIDIA's CUDA runtime (libcudart) and programs that contain it, \
+             such as CuPy, Warp, RMM and cuda.compute, need a GPU (cupyrite explain clients). cuda.bindings.runtime works without it"
+                .to_owned()
+        })
     })
 }
 
