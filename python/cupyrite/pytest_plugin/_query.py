@@ -49,8 +49,11 @@ class Facts:
         return Facts(self.device, self.reason, names, self.capabilities[first:] + self.capabilities[:first])
 
 
-def query(environment: dict[str, str]) -> Facts:
-    """The devices of a process with this environment. Raises UsageError if CUDA cannot be used there."""
+def query(environment: dict[str, str], option: str | None = None) -> Facts:
+    """The devices of a process with this environment. Raises UsageError if CUDA cannot be used there.
+
+    `option` is the value of --cuda-device if it chose the device of the environment.
+    """
     # This package, also if the tests have changed sys.path since it was imported.
     code = CODE.format(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     try:
@@ -70,6 +73,10 @@ def query(environment: dict[str, str]) -> Facts:
     if done.returncode == 0:
         return Facts.parse(done.stdout.splitlines()[-1])
     message = done.stderr.strip() or f"the query of the CUDA devices ended with status {done.returncode}"
+    if option:
+        # Options have precedence over the variable that the message names.
+        message = message.replace("CUPYRITE_DEVICE=gpu:", f"--cuda-device={option}:")
+        message = message.replace("CUPYRITE_DEVICE=cpu", "--cuda-device=cpu")
     raise pytest.UsageError(f"{message}\npython -m cupyrite examines the installation")
 
 

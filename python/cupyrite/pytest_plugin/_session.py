@@ -82,11 +82,11 @@ class CudaSession:
                 self._change(variable, value)
         if device == "both":
             # Each device has a process of its own; that of the GPU may not be there.
-            query(environment_for("gpu"))
+            query(environment_for("gpu"), "both")
             return
         facts = Facts.parse(message["facts"]) if "facts" in message else None
         self.child = {key: message[key] for key in ("device", "summary", "junit") if key in message}
-        self.facts = facts or query({**os.environ, "CUPYRITE_DEVICE": device})
+        self.facts = facts or query({**os.environ, "CUPYRITE_DEVICE": device}, device if device == "gpu" else None)
         if WORKER in os.environ and (facts or not message):
             self._rotate()
         self._use(self.facts.device)
