@@ -3,13 +3,16 @@
 NVIDIA has no such module, so that the module with statuses, which is compared with NVIDIA's, is the reference.
 """
 
+import re
+
 import numpy as np
 import pytest
 from cuda.bindings import runtime as first
 from cuda.bindings._v2 import runtime
 
+# The section "See" of a docstring begins with the C function.
 BY_SYMBOL = {
-    function.__doc__.splitlines()[0].split(": ")[-1]: function
+    re.search(r"^See\n---\n(\w+): ", function.__doc__, re.MULTILINE)[1]: function
     for function in (getattr(runtime, name) for name in dir(runtime) if name.islower() and not name.startswith("_"))
     if callable(function)
 }

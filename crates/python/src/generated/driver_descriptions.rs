@@ -541,11 +541,11 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
             statuses: 14,
             section: 9,
             in_c: true,
-            parameters: &[(0, 116)],
+            parameters: &[(0, 120)],
         },
         /* cuDeviceGetDefaultMemPool */
         Description {
-            does: 120,
+            does: 121,
             statuses: 37,
             section: 9,
             in_c: true,
@@ -553,7 +553,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDeviceGetDevResource */
         Description {
-            does: 121,
+            does: 122,
             statuses: 38,
             section: 6,
             in_c: true,
@@ -561,7 +561,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDeviceGetExecAffinitySupport */
         Description {
-            does: 122,
+            does: 123,
             statuses: 34,
             section: 9,
             in_c: true,
@@ -569,7 +569,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDeviceGetFabricClusterUuid */
         Description {
-            does: 123,
+            does: 124,
             statuses: 36,
             section: 10,
             in_c: true,
@@ -577,23 +577,23 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDeviceGetGraphMemAttribute */
         Description {
-            does: 124,
+            does: 125,
             statuses: 39,
             section: 11,
             in_c: true,
-            parameters: &[(1, 125)],
+            parameters: &[(1, 126)],
         },
         /* cuDeviceGetHostAtomicCapabilities */
         Description {
-            does: 126,
+            does: 127,
             statuses: 40,
             section: 9,
             in_c: true,
-            parameters: &[(0, 127), (1, 128), (2, 116), (3, 10)],
+            parameters: &[(0, 128), (1, 129), (2, 130), (3, 10)],
         },
         /* cuDeviceGetLuid */
         Description {
-            does: 129,
+            does: 131,
             statuses: 35,
             section: 9,
             in_c: true,
@@ -601,71 +601,71 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDeviceGetMemPool */
         Description {
-            does: 130,
+            does: 132,
             statuses: 5,
             section: 9,
             in_c: true,
-            parameters: &[(0, 131), (1, 10)],
+            parameters: &[(0, 133), (1, 10)],
         },
         /* cuDeviceGetName */
         Description {
-            does: 132,
+            does: 134,
             statuses: 34,
             section: 9,
             in_c: true,
-            parameters: &[(1, 133), (2, 10)],
+            parameters: &[(1, 135), (2, 10)],
         },
         /* cuDeviceGetNvSciSyncAttributes */
         Description {
-            does: 134,
+            does: 136,
             statuses: 41,
             section: 9,
             in_c: true,
-            parameters: &[(0, 135), (1, 10), (2, 136)],
+            parameters: &[(0, 137), (1, 10), (2, 138)],
         },
         /* cuDeviceGetP2PAtomicCapabilities */
         Description {
-            does: 137,
+            does: 139,
             statuses: 40,
             section: 5,
             in_c: true,
-            parameters: &[(0, 127), (1, 128), (2, 116), (3, 138), (4, 105)],
+            parameters: &[(0, 128), (1, 129), (2, 130), (3, 140), (4, 105)],
         },
         /* cuDeviceGetP2PAttribute */
         Description {
-            does: 139,
+            does: 141,
             statuses: 42,
             section: 5,
             in_c: true,
-            parameters: &[(1, 140), (2, 138), (3, 105)],
+            parameters: &[(1, 142), (2, 140), (3, 105)],
         },
         /* cuDeviceGetPCIBusId */
         Description {
-            does: 141,
+            does: 143,
             statuses: 35,
             section: 0,
             in_c: true,
-            parameters: &[(0, 114), (1, 142), (2, 10)],
+            parameters: &[(0, 114), (1, 144), (2, 10)],
         },
         /* cuDeviceGetProperties */
         Description {
-            does: 143,
+            does: 145,
             statuses: 34,
             section: 8,
             in_c: true,
-            parameters: &[(0, 144), (1, 10)],
+            parameters: &[(0, 146), (1, 10)],
         },
         /* cuDeviceGetTexture1DLinearMaxWidth */
         Description {
-            does: 145,
+            does: 147,
             statuses: 34,
             section: 9,
             in_c: true,
-            parameters: &[(1, 146), (2, 147), (3, 10)],
+            parameters: &[(1, 148), (2, 149), (3, 10)],
         },
         /* cuDeviceGetUuid */
         Description {
-            does: 148,
+            does: 150,
             statuses: 35,
             section: 9,
             in_c: true,
@@ -673,7 +673,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDeviceGraphMemTrim */
         Description {
-            does: 149,
+            does: 151,
             statuses: 39,
             section: 11,
             in_c: true,
@@ -681,15 +681,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDevicePrimaryCtxGetState */
         Description {
-            does: 150,
+            does: 152,
             statuses: 42,
             section: 12,
             in_c: true,
-            parameters: &[(0, 10), (2, 151)],
+            parameters: &[(0, 10), (2, 153)],
         },
         /* cuDevicePrimaryCtxRelease */
         Description {
-            does: 152,
+            does: 154,
             statuses: 43,
             section: 12,
             in_c: true,
@@ -697,7 +697,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDevicePrimaryCtxReset */
         Description {
-            does: 153,
+            does: 155,
             statuses: 44,
             section: 12,
             in_c: true,
@@ -705,7 +705,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDevicePrimaryCtxRetain */
         Description {
-            does: 154,
+            does: 156,
             statuses: 45,
             section: 12,
             in_c: true,
@@ -713,47 +713,47 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDevicePrimaryCtxSetFlags */
         Description {
-            does: 155,
+            does: 157,
             statuses: 42,
             section: 12,
             in_c: true,
-            parameters: &[(0, 10), (1, 156)],
+            parameters: &[(0, 10), (1, 158)],
         },
         /* cuDeviceRegisterAsyncNotification */
         Description {
-            does: 157,
+            does: 159,
             statuses: 46,
             section: 0,
             in_c: true,
-            parameters: &[(1, 158), (2, 35)],
+            parameters: &[(1, 160), (2, 35)],
         },
         /* cuDeviceSetGraphMemAttribute */
         Description {
-            does: 159,
+            does: 161,
             statuses: 39,
             section: 11,
             in_c: true,
-            parameters: &[(1, 160), (2, 42)],
+            parameters: &[(1, 162), (2, 42)],
         },
         /* cuDeviceSetMemPool */
         Description {
-            does: 161,
+            does: 163,
             statuses: 5,
             section: 9,
             in_c: true,
-            parameters: &[(0, 10), (1, 131)],
+            parameters: &[(0, 10), (1, 133)],
         },
         /* cuDeviceTotalMem */
         Description {
-            does: 162,
+            does: 164,
             statuses: 34,
             section: 9,
             in_c: true,
-            parameters: &[(0, 163), (1, 10)],
+            parameters: &[(0, 165), (1, 10)],
         },
         /* cuDeviceUnregisterAsyncNotification */
         Description {
-            does: 164,
+            does: 166,
             statuses: 46,
             section: 0,
             in_c: true,
@@ -761,103 +761,103 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuDriverGetVersion */
         Description {
-            does: 165,
+            does: 167,
             statuses: 5,
             section: 13,
             in_c: true,
-            parameters: &[(0, 166)],
+            parameters: &[(0, 168)],
         },
         /* cuEGLStreamConsumerAcquireFrame */
         Description {
-            does: 167,
+            does: 169,
             statuses: 47,
             section: 14,
             in_c: true,
-            parameters: &[(0, 168), (1, 169), (2, 170), (3, 171)],
+            parameters: &[(0, 170), (1, 171), (2, 172), (3, 173)],
         },
         /* cuEGLStreamConsumerConnect */
         Description {
-            does: 172,
+            does: 174,
             statuses: 48,
             section: 14,
             in_c: true,
-            parameters: &[(1, 173)],
+            parameters: &[(1, 175)],
         },
         /* cuEGLStreamConsumerConnectWithFlags */
         Description {
-            does: 172,
+            does: 174,
             statuses: 48,
             section: 14,
             in_c: true,
-            parameters: &[(1, 173), (2, 174)],
+            parameters: &[(1, 175), (2, 176)],
         },
         /* cuEGLStreamConsumerDisconnect */
         Description {
-            does: 175,
+            does: 177,
             statuses: 48,
             section: 14,
             in_c: true,
-            parameters: &[(0, 168)],
+            parameters: &[(0, 170)],
         },
         /* cuEGLStreamConsumerReleaseFrame */
         Description {
-            does: 176,
+            does: 178,
             statuses: 49,
             section: 14,
             in_c: true,
-            parameters: &[(0, 168), (1, 177), (2, 170)],
+            parameters: &[(0, 170), (1, 179), (2, 172)],
         },
         /* cuEGLStreamProducerConnect */
-        Description {
-            does: 178,
-            statuses: 48,
-            section: 14,
-            in_c: true,
-            parameters: &[(1, 173), (2, 179), (3, 179)],
-        },
-        /* cuEGLStreamProducerDisconnect */
         Description {
             does: 180,
             statuses: 48,
             section: 14,
             in_c: true,
-            parameters: &[(0, 168)],
+            parameters: &[(1, 175), (2, 181), (3, 181)],
+        },
+        /* cuEGLStreamProducerDisconnect */
+        Description {
+            does: 182,
+            statuses: 48,
+            section: 14,
+            in_c: true,
+            parameters: &[(0, 170)],
         },
         /* cuEGLStreamProducerPresentFrame */
         Description {
-            does: 181,
+            does: 183,
             statuses: 49,
             section: 14,
             in_c: true,
-            parameters: &[(0, 168), (1, 177), (2, 170)],
+            parameters: &[(0, 170), (1, 179), (2, 172)],
         },
         /* cuEGLStreamProducerReturnFrame */
         Description {
-            does: 182,
+            does: 184,
             statuses: 47,
             section: 14,
             in_c: true,
-            parameters: &[(0, 168), (1, 169), (2, 170)],
+            parameters: &[(0, 170), (1, 171), (2, 172)],
         },
         /* cuEventCreate */
         Description {
-            does: 183,
+            does: 185,
             statuses: 50,
             section: 15,
             in_c: true,
-            parameters: &[(1, 184)],
+            parameters: &[(1, 186)],
         },
         /* cuEventCreateFromEGLSync */
         Description {
-            does: 185,
+            does: 187,
             statuses: 50,
             section: 14,
             in_c: true,
-            parameters: &[(1, 186), (2, 187)],
+            parameters: &[(1, 188), (2, 189)],
         },
         /* cuEventDestroy */
         Description {
-            does: 188,
+            does: 190,
             statuses: 51,
             section: 15,
             in_c: true,
@@ -865,15 +865,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuEventElapsedTime */
         Description {
-            does: 189,
+            does: 191,
             statuses: 52,
             section: 15,
             in_c: true,
-            parameters: &[(0, 190), (1, 191), (2, 192)],
+            parameters: &[(0, 192), (1, 193), (2, 194)],
         },
         /* cuEventQuery */
         Description {
-            does: 193,
+            does: 195,
             statuses: 53,
             section: 15,
             in_c: true,
@@ -881,23 +881,23 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuEventRecord */
         Description {
-            does: 194,
+            does: 196,
             statuses: 54,
             section: 15,
             in_c: true,
-            parameters: &[(0, 74), (1, 195)],
+            parameters: &[(0, 74), (1, 197)],
         },
         /* cuEventRecordWithFlags */
         Description {
-            does: 194,
+            does: 196,
             statuses: 54,
             section: 15,
             in_c: true,
-            parameters: &[(0, 74), (1, 195), (2, 196)],
+            parameters: &[(0, 74), (1, 197), (2, 198)],
         },
         /* cuEventSynchronize */
         Description {
-            does: 197,
+            does: 199,
             statuses: 51,
             section: 15,
             in_c: true,
@@ -905,343 +905,343 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuExternalMemoryGetMappedBuffer */
         Description {
-            does: 198,
-            statuses: 55,
-            section: 7,
-            in_c: true,
-            parameters: &[(1, 88), (2, 199)],
-        },
-        /* cuExternalMemoryGetMappedMipmappedArray */
-        Description {
             does: 200,
-            statuses: 56,
+            statuses: 55,
             section: 7,
             in_c: true,
             parameters: &[(1, 88), (2, 201)],
         },
-        /* cuFabricCpyBatchAsync */
+        /* cuExternalMemoryGetMappedMipmappedArray */
         Description {
             does: 202,
+            statuses: 56,
+            section: 7,
+            in_c: true,
+            parameters: &[(1, 88), (2, 203)],
+        },
+        /* cuFabricCpyBatchAsync */
+        Description {
+            does: 204,
             statuses: 57,
             section: 16,
             in_c: true,
-            parameters: &[(0, 203), (1, 204), (2, 42), (3, 195)],
+            parameters: &[(0, 205), (1, 206), (2, 42), (3, 197)],
         },
         /* cuFlushGPUDirectRDMAWrites */
         Description {
-            does: 205,
+            does: 207,
             statuses: 14,
             section: 9,
             in_c: true,
-            parameters: &[(0, 206), (1, 207)],
+            parameters: &[(0, 208), (1, 209)],
         },
         /* cuFuncGetAttribute */
         Description {
-            does: 208,
+            does: 210,
             statuses: 58,
             section: 17,
             in_c: true,
-            parameters: &[(1, 209), (2, 210)],
+            parameters: &[(1, 211), (2, 212)],
         },
         /* cuFuncGetModule */
         Description {
-            does: 211,
+            does: 213,
             statuses: 59,
             section: 17,
             in_c: true,
-            parameters: &[(0, 212), (1, 210)],
+            parameters: &[(0, 214), (1, 212)],
         },
         /* cuFuncGetName */
-        Description {
-            does: 213,
-            statuses: 5,
-            section: 17,
-            in_c: true,
-            parameters: &[(1, 210)],
-        },
-        /* cuFuncGetParamCount */
-        Description {
-            does: 214,
-            statuses: 5,
-            section: 17,
-            in_c: true,
-            parameters: &[(0, 210)],
-        },
-        /* cuFuncGetParamInfo */
         Description {
             does: 215,
             statuses: 5,
             section: 17,
             in_c: true,
-            parameters: &[(0, 210), (1, 216), (2, 163), (3, 163)],
+            parameters: &[(1, 212)],
+        },
+        /* cuFuncGetParamCount */
+        Description {
+            does: 216,
+            statuses: 5,
+            section: 17,
+            in_c: true,
+            parameters: &[(0, 212)],
+        },
+        /* cuFuncGetParamInfo */
+        Description {
+            does: 217,
+            statuses: 5,
+            section: 17,
+            in_c: true,
+            parameters: &[(0, 212), (1, 218), (2, 165), (3, 165)],
         },
         /* cuFuncIsLoaded */
         Description {
-            does: 217,
+            does: 219,
             statuses: 60,
             section: 17,
             in_c: true,
-            parameters: &[(1, 210)],
+            parameters: &[(1, 212)],
         },
         /* cuFuncLoad */
         Description {
-            does: 218,
+            does: 220,
             statuses: 60,
             section: 17,
             in_c: true,
-            parameters: &[(0, 210)],
+            parameters: &[(0, 212)],
         },
         /* cuFuncSetAttribute */
         Description {
-            does: 219,
+            does: 221,
             statuses: 54,
             section: 17,
             in_c: true,
-            parameters: &[(0, 210), (1, 209), (2, 220)],
+            parameters: &[(0, 212), (1, 211), (2, 222)],
         },
         /* cuFuncSetBlockShape */
         Description {
-            does: 221,
+            does: 223,
             statuses: 54,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 222), (2, 223), (3, 224)],
+            parameters: &[(0, 212), (1, 224), (2, 225), (3, 226)],
         },
         /* cuFuncSetCacheConfig */
         Description {
-            does: 225,
+            does: 227,
             statuses: 61,
             section: 17,
             in_c: true,
-            parameters: &[(0, 210), (1, 226)],
+            parameters: &[(0, 212), (1, 228)],
         },
         /* cuFuncSetSharedMemConfig */
         Description {
-            does: 227,
+            does: 229,
             statuses: 61,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 83)],
+            parameters: &[(0, 212), (1, 83)],
         },
         /* cuFuncSetSharedSize */
         Description {
-            does: 228,
+            does: 230,
             statuses: 54,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 163)],
+            parameters: &[(0, 212), (1, 165)],
         },
         /* cuGLGetDevices */
         Description {
-            does: 229,
+            does: 231,
             statuses: 62,
             section: 19,
             in_c: true,
-            parameters: &[(2, 230), (3, 231)],
+            parameters: &[(2, 232), (3, 233)],
         },
         /* cuGetErrorName */
-        Description {
-            does: 232,
-            statuses: 5,
-            section: 20,
-            in_c: true,
-            parameters: &[(0, 233)],
-        },
-        /* cuGetErrorString */
         Description {
             does: 234,
             statuses: 5,
             section: 20,
             in_c: true,
-            parameters: &[(0, 233)],
+            parameters: &[(0, 235)],
+        },
+        /* cuGetErrorString */
+        Description {
+            does: 236,
+            statuses: 5,
+            section: 20,
+            in_c: true,
+            parameters: &[(0, 235)],
         },
         /* cuGetExportTable */
         Description {
-            does: 235,
+            does: 237,
             statuses: 0,
             section: 21,
             in_c: true,
-            parameters: &[(1, 236)],
+            parameters: &[(1, 238)],
         },
         /* cuGetProcAddress */
         Description {
-            does: 237,
+            does: 239,
             statuses: 63,
             section: 22,
             in_c: true,
-            parameters: &[(0, 238), (2, 239), (3, 240), (4, 241)],
+            parameters: &[(0, 240), (2, 241), (3, 242), (4, 243)],
         },
         /* cuGraphAddBatchMemOpNode */
         Description {
-            does: 242,
+            does: 244,
             statuses: 64,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 246)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 248)],
         },
         /* cuGraphAddChildGraphNode */
         Description {
-            does: 247,
+            does: 249,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 248)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 250)],
         },
         /* cuGraphAddDependencies */
         Description {
-            does: 249,
+            does: 251,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 243), (1, 250), (2, 251), (3, 252), (4, 253)],
+            parameters: &[(0, 245), (1, 252), (2, 253), (3, 254), (4, 255)],
         },
         /* cuGraphAddEmptyNode */
         Description {
-            does: 254,
+            does: 256,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245)],
+            parameters: &[(1, 245), (2, 246), (3, 247)],
         },
         /* cuGraphAddEventRecordNode */
-        Description {
-            does: 255,
-            statuses: 64,
-            section: 11,
-            in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 74)],
-        },
-        /* cuGraphAddEventWaitNode */
-        Description {
-            does: 256,
-            statuses: 64,
-            section: 11,
-            in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 74)],
-        },
-        /* cuGraphAddExternalSemaphoresSignalNode */
         Description {
             does: 257,
             statuses: 64,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 258)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 74)],
         },
-        /* cuGraphAddExternalSemaphoresWaitNode */
+        /* cuGraphAddEventWaitNode */
+        Description {
+            does: 258,
+            statuses: 64,
+            section: 11,
+            in_c: true,
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 74)],
+        },
+        /* cuGraphAddExternalSemaphoresSignalNode */
         Description {
             does: 259,
             statuses: 64,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 258)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 260)],
+        },
+        /* cuGraphAddExternalSemaphoresWaitNode */
+        Description {
+            does: 261,
+            statuses: 64,
+            section: 11,
+            in_c: true,
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 260)],
         },
         /* cuGraphAddHostNode */
         Description {
-            does: 260,
+            does: 262,
             statuses: 64,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 261)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 263)],
         },
         /* cuGraphAddKernelNode */
         Description {
-            does: 262,
+            does: 264,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 263)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 265)],
         },
         /* cuGraphAddMemAllocNode */
-        Description {
-            does: 264,
-            statuses: 64,
-            section: 11,
-            in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 265)],
-        },
-        /* cuGraphAddMemFreeNode */
         Description {
             does: 266,
             statuses: 64,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 267)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 267)],
+        },
+        /* cuGraphAddMemFreeNode */
+        Description {
+            does: 268,
+            statuses: 64,
+            section: 11,
+            in_c: true,
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 269)],
         },
         /* cuGraphAddMemcpyNode */
         Description {
-            does: 268,
+            does: 270,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 269), (5, 47)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 271), (5, 47)],
         },
         /* cuGraphAddMemsetNode */
         Description {
-            does: 270,
+            does: 272,
             statuses: 66,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 245), (4, 271), (5, 47)],
+            parameters: &[(1, 245), (2, 246), (3, 247), (4, 273), (5, 47)],
         },
         /* cuGraphAddNode */
         Description {
-            does: 272,
+            does: 274,
             statuses: 67,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 273), (4, 245), (5, 274)],
+            parameters: &[(1, 245), (2, 246), (3, 275), (4, 247), (5, 276)],
         },
         /* cuGraphAddNode_v3 */
         Description {
-            does: 272,
+            does: 274,
             statuses: 67,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 244), (3, 273), (4, 245), (5, 274)],
+            parameters: &[(1, 245), (2, 246), (3, 275), (4, 247), (5, 276)],
         },
         /* cuGraphBatchMemOpNodeGetParams */
         Description {
-            does: 275,
+            does: 277,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
         /* cuGraphBatchMemOpNodeSetParams */
         Description {
-            does: 277,
+            does: 279,
             statuses: 68,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 246)],
+            parameters: &[(0, 278), (1, 248)],
         },
         /* cuGraphChildGraphNodeGetGraph */
         Description {
-            does: 278,
+            does: 280,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
         /* cuGraphClone */
         Description {
-            does: 279,
+            does: 281,
             statuses: 69,
             section: 11,
             in_c: true,
-            parameters: &[(1, 280)],
+            parameters: &[(1, 282)],
         },
         /* cuGraphConditionalHandleCreate */
         Description {
-            does: 281,
+            does: 283,
             statuses: 63,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 47), (3, 282), (4, 283)],
+            parameters: &[(1, 245), (2, 47), (3, 284), (4, 285)],
         },
         /* cuGraphCreate */
         Description {
-            does: 284,
+            does: 286,
             statuses: 70,
             section: 11,
             in_c: true,
@@ -1249,615 +1249,615 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuGraphDebugDotPrint */
         Description {
-            does: 285,
+            does: 287,
             statuses: 71,
             section: 11,
             in_c: true,
-            parameters: &[(0, 243), (1, 286), (2, 287)],
+            parameters: &[(0, 245), (1, 288), (2, 289)],
         },
         /* cuGraphDestroy */
-        Description {
-            does: 288,
-            statuses: 65,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 243)],
-        },
-        /* cuGraphDestroyNode */
-        Description {
-            does: 289,
-            statuses: 5,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276)],
-        },
-        /* cuGraphEventRecordNodeGetEvent */
         Description {
             does: 290,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 245)],
         },
-        /* cuGraphEventRecordNodeSetEvent */
+        /* cuGraphDestroyNode */
         Description {
             does: 291,
-            statuses: 68,
+            statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 74)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphEventWaitNodeGetEvent */
+        /* cuGraphEventRecordNodeGetEvent */
         Description {
             does: 292,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphEventWaitNodeSetEvent */
+        /* cuGraphEventRecordNodeSetEvent */
         Description {
             does: 293,
             statuses: 68,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 74)],
+            parameters: &[(0, 278), (1, 74)],
         },
-        /* cuGraphExecBatchMemOpNodeSetParams */
+        /* cuGraphEventWaitNodeGetEvent */
         Description {
             does: 294,
-            statuses: 5,
+            statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 246)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphExecChildGraphNodeSetParams */
+        /* cuGraphEventWaitNodeSetEvent */
+        Description {
+            does: 295,
+            statuses: 68,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 278), (1, 74)],
+        },
+        /* cuGraphExecBatchMemOpNodeSetParams */
         Description {
             does: 296,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 297)],
+            parameters: &[(0, 297), (1, 278), (2, 248)],
+        },
+        /* cuGraphExecChildGraphNodeSetParams */
+        Description {
+            does: 298,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 297), (1, 278), (2, 299)],
         },
         /* cuGraphExecDestroy */
         Description {
-            does: 298,
+            does: 300,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295)],
+            parameters: &[(0, 297)],
         },
         /* cuGraphExecEventRecordNodeSetEvent */
-        Description {
-            does: 299,
-            statuses: 5,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 74)],
-        },
-        /* cuGraphExecEventWaitNodeSetEvent */
-        Description {
-            does: 300,
-            statuses: 5,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 74)],
-        },
-        /* cuGraphExecExternalSemaphoresSignalNodeSetParams */
         Description {
             does: 301,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 258)],
+            parameters: &[(0, 297), (1, 278), (2, 74)],
         },
-        /* cuGraphExecExternalSemaphoresWaitNodeSetParams */
+        /* cuGraphExecEventWaitNodeSetEvent */
         Description {
             does: 302,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 258)],
+            parameters: &[(0, 297), (1, 278), (2, 74)],
         },
-        /* cuGraphExecGetFlags */
+        /* cuGraphExecExternalSemaphoresSignalNodeSetParams */
         Description {
             does: 303,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295)],
+            parameters: &[(0, 297), (1, 278), (2, 260)],
         },
-        /* cuGraphExecGetId */
+        /* cuGraphExecExternalSemaphoresWaitNodeSetParams */
         Description {
             does: 304,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295)],
+            parameters: &[(0, 297), (1, 278), (2, 260)],
         },
-        /* cuGraphExecHostNodeSetParams */
+        /* cuGraphExecGetFlags */
         Description {
             does: 305,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 261)],
+            parameters: &[(0, 297)],
         },
-        /* cuGraphExecKernelNodeSetParams */
+        /* cuGraphExecGetId */
         Description {
             does: 306,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 307)],
+            parameters: &[(0, 297)],
         },
-        /* cuGraphExecMemcpyNodeSetParams */
+        /* cuGraphExecHostNodeSetParams */
+        Description {
+            does: 307,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 297), (1, 278), (2, 263)],
+        },
+        /* cuGraphExecKernelNodeSetParams */
         Description {
             does: 308,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 269), (3, 47)],
+            parameters: &[(0, 297), (1, 278), (2, 309)],
         },
-        /* cuGraphExecMemsetNodeSetParams */
+        /* cuGraphExecMemcpyNodeSetParams */
         Description {
-            does: 309,
+            does: 310,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 271), (3, 47)],
+            parameters: &[(0, 297), (1, 278), (2, 271), (3, 47)],
+        },
+        /* cuGraphExecMemsetNodeSetParams */
+        Description {
+            does: 311,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 297), (1, 278), (2, 273), (3, 47)],
         },
         /* cuGraphExecNodeSetParams */
         Description {
-            does: 310,
+            does: 312,
             statuses: 63,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 311)],
+            parameters: &[(0, 297), (1, 278), (2, 313)],
         },
         /* cuGraphExecUpdate */
         Description {
-            does: 312,
+            does: 314,
             statuses: 72,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 297), (2, 313)],
+            parameters: &[(0, 297), (1, 299), (2, 315)],
         },
         /* cuGraphExternalSemaphoresSignalNodeGetParams */
-        Description {
-            does: 314,
-            statuses: 65,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276)],
-        },
-        /* cuGraphExternalSemaphoresSignalNodeSetParams */
-        Description {
-            does: 315,
-            statuses: 68,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276), (1, 258)],
-        },
-        /* cuGraphExternalSemaphoresWaitNodeGetParams */
         Description {
             does: 316,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphExternalSemaphoresWaitNodeSetParams */
+        /* cuGraphExternalSemaphoresSignalNodeSetParams */
         Description {
             does: 317,
             statuses: 68,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 258)],
+            parameters: &[(0, 278), (1, 260)],
         },
-        /* cuGraphGetEdges */
+        /* cuGraphExternalSemaphoresWaitNodeGetParams */
         Description {
             does: 318,
-            statuses: 73,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 243), (4, 319)],
-        },
-        /* cuGraphGetId */
-        Description {
-            does: 320,
-            statuses: 5,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 243)],
-        },
-        /* cuGraphGetNodes */
-        Description {
-            does: 321,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 243), (2, 322)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphGetRootNodes */
+        /* cuGraphExternalSemaphoresWaitNodeSetParams */
+        Description {
+            does: 319,
+            statuses: 68,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 278), (1, 260)],
+        },
+        /* cuGraphGetEdges */
+        Description {
+            does: 320,
+            statuses: 73,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 245), (4, 321)],
+        },
+        /* cuGraphGetId */
+        Description {
+            does: 322,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 245)],
+        },
+        /* cuGraphGetNodes */
         Description {
             does: 323,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 243), (2, 322)],
+            parameters: &[(0, 245), (2, 324)],
         },
-        /* cuGraphHostNodeGetParams */
-        Description {
-            does: 324,
-            statuses: 65,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276)],
-        },
-        /* cuGraphHostNodeSetParams */
+        /* cuGraphGetRootNodes */
         Description {
             does: 325,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 261)],
+            parameters: &[(0, 245), (2, 324)],
         },
-        /* cuGraphInstantiate */
+        /* cuGraphHostNodeGetParams */
         Description {
             does: 326,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 327)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphInstantiateWithParams */
+        /* cuGraphHostNodeSetParams */
         Description {
-            does: 328,
-            statuses: 5,
+            does: 327,
+            statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(1, 243), (2, 329)],
+            parameters: &[(0, 278), (1, 263)],
         },
-        /* cuGraphKernelNodeCopyAttributes */
+        /* cuGraphInstantiate */
+        Description {
+            does: 328,
+            statuses: 65,
+            section: 11,
+            in_c: true,
+            parameters: &[(1, 245), (2, 329)],
+        },
+        /* cuGraphInstantiateWithParams */
         Description {
             does: 330,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 331), (1, 332)],
+            parameters: &[(1, 245), (2, 331)],
+        },
+        /* cuGraphKernelNodeCopyAttributes */
+        Description {
+            does: 332,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 333), (1, 334)],
         },
         /* cuGraphKernelNodeGetAttribute */
         Description {
-            does: 333,
+            does: 335,
             statuses: 74,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 334)],
+            parameters: &[(0, 278), (1, 336)],
         },
         /* cuGraphKernelNodeGetParams */
         Description {
-            does: 335,
+            does: 337,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
         /* cuGraphKernelNodeSetAttribute */
         Description {
-            does: 336,
+            does: 338,
             statuses: 74,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 334), (2, 220)],
+            parameters: &[(0, 278), (1, 336), (2, 222)],
         },
         /* cuGraphKernelNodeSetParams */
         Description {
-            does: 337,
+            does: 339,
             statuses: 68,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 307)],
+            parameters: &[(0, 278), (1, 309)],
         },
         /* cuGraphLaunch */
-        Description {
-            does: 338,
-            statuses: 65,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 295), (1, 195)],
-        },
-        /* cuGraphMemAllocNodeGetParams */
-        Description {
-            does: 339,
-            statuses: 65,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276)],
-        },
-        /* cuGraphMemFreeNodeGetParams */
         Description {
             does: 340,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 297), (1, 197)],
         },
-        /* cuGraphMemcpyNodeGetParams */
+        /* cuGraphMemAllocNodeGetParams */
         Description {
             does: 341,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphMemcpyNodeSetParams */
+        /* cuGraphMemFreeNodeGetParams */
         Description {
             does: 342,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 269)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphMemsetNodeGetParams */
+        /* cuGraphMemcpyNodeGetParams */
         Description {
             does: 343,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphMemsetNodeSetParams */
+        /* cuGraphMemcpyNodeSetParams */
         Description {
             does: 344,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 271)],
+            parameters: &[(0, 278), (1, 271)],
         },
-        /* cuGraphNodeFindInClone */
+        /* cuGraphMemsetNodeGetParams */
         Description {
             does: 345,
-            statuses: 5,
-            section: 11,
-            in_c: true,
-            parameters: &[(1, 346), (2, 347)],
-        },
-        /* cuGraphNodeGetContainingGraph */
-        Description {
-            does: 348,
-            statuses: 5,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276)],
-        },
-        /* cuGraphNodeGetDependencies */
-        Description {
-            does: 349,
-            statuses: 73,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276), (1, 244), (3, 322)],
-        },
-        /* cuGraphNodeGetDependentNodes */
-        Description {
-            does: 350,
-            statuses: 73,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276), (3, 322)],
-        },
-        /* cuGraphNodeGetEnabled */
-        Description {
-            does: 351,
-            statuses: 5,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 104)],
-        },
-        /* cuGraphNodeGetLocalId */
-        Description {
-            does: 352,
-            statuses: 5,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276)],
-        },
-        /* cuGraphNodeGetParams */
-        Description {
-            does: 353,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphNodeGetToolsId */
+        /* cuGraphMemsetNodeSetParams */
+        Description {
+            does: 346,
+            statuses: 65,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 278), (1, 273)],
+        },
+        /* cuGraphNodeFindInClone */
+        Description {
+            does: 347,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(1, 348), (2, 349)],
+        },
+        /* cuGraphNodeGetContainingGraph */
+        Description {
+            does: 350,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 278)],
+        },
+        /* cuGraphNodeGetDependencies */
+        Description {
+            does: 351,
+            statuses: 73,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 278), (1, 246), (3, 324)],
+        },
+        /* cuGraphNodeGetDependentNodes */
+        Description {
+            does: 352,
+            statuses: 73,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 278), (3, 324)],
+        },
+        /* cuGraphNodeGetEnabled */
+        Description {
+            does: 353,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 297), (1, 278), (2, 104)],
+        },
+        /* cuGraphNodeGetLocalId */
         Description {
             does: 354,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphNodeGetType */
+        /* cuGraphNodeGetParams */
         Description {
             does: 355,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphNodeSetEnabled */
+        /* cuGraphNodeGetToolsId */
         Description {
             does: 356,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 276), (2, 104)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphNodeSetParams */
+        /* cuGraphNodeGetType */
         Description {
             does: 357,
-            statuses: 63,
+            statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 276), (1, 311)],
+            parameters: &[(0, 278)],
         },
-        /* cuGraphNodeSetParams_v2 */
-        Description {
-            does: 357,
-            statuses: 67,
-            section: 11,
-            in_c: true,
-            parameters: &[(0, 276), (1, 311)],
-        },
-        /* cuGraphReleaseUserObject */
+        /* cuGraphNodeSetEnabled */
         Description {
             does: 358,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 243), (1, 359), (2, 360)],
+            parameters: &[(0, 297), (1, 278), (2, 104)],
+        },
+        /* cuGraphNodeSetParams */
+        Description {
+            does: 359,
+            statuses: 63,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 278), (1, 313)],
+        },
+        /* cuGraphNodeSetParams_v2 */
+        Description {
+            does: 359,
+            statuses: 67,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 278), (1, 313)],
+        },
+        /* cuGraphReleaseUserObject */
+        Description {
+            does: 360,
+            statuses: 5,
+            section: 11,
+            in_c: true,
+            parameters: &[(0, 245), (1, 361), (2, 362)],
         },
         /* cuGraphRemoveDependencies */
         Description {
-            does: 361,
+            does: 363,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 243), (1, 250), (2, 251), (3, 252), (4, 253)],
+            parameters: &[(0, 245), (1, 252), (2, 253), (3, 254), (4, 255)],
         },
         /* cuGraphRetainUserObject */
         Description {
-            does: 362,
+            does: 364,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 243), (1, 359), (2, 360), (3, 363)],
+            parameters: &[(0, 245), (1, 361), (2, 362), (3, 365)],
         },
         /* cuGraphUpload */
         Description {
-            does: 364,
+            does: 366,
             statuses: 65,
             section: 11,
             in_c: true,
-            parameters: &[(0, 295), (1, 195)],
+            parameters: &[(0, 297), (1, 197)],
         },
         /* cuGraphicsEGLRegisterImage */
         Description {
-            does: 365,
+            does: 367,
             statuses: 75,
             section: 14,
             in_c: true,
-            parameters: &[(1, 366), (2, 367)],
+            parameters: &[(1, 368), (2, 369)],
         },
         /* cuGraphicsGLRegisterBuffer */
         Description {
-            does: 368,
+            does: 370,
             statuses: 76,
             section: 19,
             in_c: true,
-            parameters: &[(1, 369), (2, 370)],
+            parameters: &[(1, 371), (2, 372)],
         },
         /* cuGraphicsGLRegisterImage */
         Description {
-            does: 371,
+            does: 373,
             statuses: 76,
             section: 19,
             in_c: true,
-            parameters: &[(1, 372), (2, 373), (3, 370)],
+            parameters: &[(1, 374), (2, 375), (3, 372)],
         },
         /* cuGraphicsMapResources */
         Description {
-            does: 374,
+            does: 376,
             statuses: 77,
             section: 23,
             in_c: true,
-            parameters: &[(0, 93), (1, 92), (2, 195)],
+            parameters: &[(0, 93), (1, 92), (2, 197)],
         },
         /* cuGraphicsResourceGetMappedEglFrame */
         Description {
-            does: 375,
+            does: 377,
             statuses: 78,
             section: 14,
             in_c: true,
-            parameters: &[(1, 376), (2, 377), (3, 378)],
+            parameters: &[(1, 378), (2, 379), (3, 380)],
         },
         /* cuGraphicsResourceGetMappedMipmappedArray */
         Description {
-            does: 379,
+            does: 381,
             statuses: 79,
             section: 23,
             in_c: true,
-            parameters: &[(1, 376)],
+            parameters: &[(1, 378)],
         },
         /* cuGraphicsResourceGetMappedPointer */
         Description {
-            does: 380,
+            does: 382,
             statuses: 80,
             section: 23,
             in_c: true,
-            parameters: &[(1, 163), (2, 376)],
+            parameters: &[(1, 165), (2, 378)],
         },
         /* cuGraphicsResourceSetMapFlags */
         Description {
-            does: 381,
+            does: 383,
             statuses: 81,
             section: 23,
             in_c: true,
-            parameters: &[(0, 376), (1, 382)],
+            parameters: &[(0, 378), (1, 384)],
         },
         /* cuGraphicsSubResourceGetMappedArray */
         Description {
-            does: 383,
+            does: 385,
             statuses: 79,
             section: 23,
             in_c: true,
-            parameters: &[(1, 376), (2, 377), (3, 378)],
+            parameters: &[(1, 378), (2, 379), (3, 380)],
         },
         /* cuGraphicsUnmapResources */
         Description {
-            does: 384,
+            does: 386,
             statuses: 82,
             section: 23,
             in_c: true,
-            parameters: &[(0, 93), (1, 92), (2, 195)],
+            parameters: &[(0, 93), (1, 92), (2, 197)],
         },
         /* cuGraphicsUnregisterResource */
         Description {
-            does: 385,
+            does: 387,
             statuses: 83,
             section: 23,
             in_c: true,
-            parameters: &[(0, 376)],
+            parameters: &[(0, 378)],
         },
         /* cuGraphicsVDPAURegisterOutputSurface */
-        Description {
-            does: 386,
-            statuses: 75,
-            section: 24,
-            in_c: true,
-            parameters: &[(1, 387), (2, 367)],
-        },
-        /* cuGraphicsVDPAURegisterVideoSurface */
         Description {
             does: 388,
             statuses: 75,
             section: 24,
             in_c: true,
-            parameters: &[(1, 387), (2, 367)],
+            parameters: &[(1, 389), (2, 369)],
+        },
+        /* cuGraphicsVDPAURegisterVideoSurface */
+        Description {
+            does: 390,
+            statuses: 75,
+            section: 24,
+            in_c: true,
+            parameters: &[(1, 389), (2, 369)],
         },
         /* cuGreenCtxCreate */
         Description {
-            does: 389,
+            does: 391,
             statuses: 84,
             section: 6,
             in_c: true,
-            parameters: &[(1, 390), (2, 10), (3, 391)],
+            parameters: &[(1, 392), (2, 10), (3, 393)],
         },
         /* cuGreenCtxDestroy */
         Description {
-            does: 392,
+            does: 394,
             statuses: 85,
             section: 6,
             in_c: true,
@@ -1865,7 +1865,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuGreenCtxGetDevResource */
         Description {
-            does: 393,
+            does: 395,
             statuses: 86,
             section: 6,
             in_c: true,
@@ -1873,7 +1873,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuGreenCtxGetId */
         Description {
-            does: 394,
+            does: 396,
             statuses: 23,
             section: 6,
             in_c: true,
@@ -1881,7 +1881,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuGreenCtxRecordEvent */
         Description {
-            does: 395,
+            does: 397,
             statuses: 25,
             section: 6,
             in_c: true,
@@ -1889,15 +1889,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuGreenCtxStreamCreate */
         Description {
-            does: 396,
+            does: 398,
             statuses: 50,
             section: 6,
             in_c: true,
-            parameters: &[(1, 53), (2, 397), (3, 398)],
+            parameters: &[(1, 53), (2, 399), (3, 400)],
         },
         /* cuGreenCtxWaitEvent */
         Description {
-            does: 399,
+            does: 401,
             statuses: 25,
             section: 6,
             in_c: true,
@@ -1905,23 +1905,23 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuImportExternalMemory */
         Description {
-            does: 400,
-            statuses: 87,
-            section: 7,
-            in_c: true,
-            parameters: &[(1, 401)],
-        },
-        /* cuImportExternalSemaphore */
-        Description {
             does: 402,
-            statuses: 88,
+            statuses: 87,
             section: 7,
             in_c: true,
             parameters: &[(1, 403)],
         },
-        /* cuInit */
+        /* cuImportExternalSemaphore */
         Description {
             does: 404,
+            statuses: 88,
+            section: 7,
+            in_c: true,
+            parameters: &[(1, 405)],
+        },
+        /* cuInit */
+        Description {
+            does: 406,
             statuses: 89,
             section: 25,
             in_c: true,
@@ -1929,15 +1929,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuIpcCloseMemHandle */
         Description {
-            does: 405,
+            does: 407,
             statuses: 90,
             section: 0,
             in_c: true,
-            parameters: &[(0, 406)],
+            parameters: &[(0, 408)],
         },
         /* cuIpcGetEventHandle */
         Description {
-            does: 407,
+            does: 409,
             statuses: 91,
             section: 0,
             in_c: true,
@@ -1945,439 +1945,439 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuIpcGetMemHandle */
         Description {
-            does: 408,
-            statuses: 92,
-            section: 0,
-            in_c: true,
-            parameters: &[(1, 409)],
-        },
-        /* cuIpcOpenEventHandle */
-        Description {
             does: 410,
-            statuses: 93,
+            statuses: 92,
             section: 0,
             in_c: true,
             parameters: &[(1, 411)],
         },
-        /* cuIpcOpenMemHandle */
+        /* cuIpcOpenEventHandle */
         Description {
             does: 412,
+            statuses: 93,
+            section: 0,
+            in_c: true,
+            parameters: &[(1, 413)],
+        },
+        /* cuIpcOpenMemHandle */
+        Description {
+            does: 414,
             statuses: 94,
             section: 0,
             in_c: true,
-            parameters: &[(1, 413), (2, 414)],
+            parameters: &[(1, 415), (2, 416)],
         },
         /* cuKernelGetAttribute */
         Description {
-            does: 415,
+            does: 417,
             statuses: 95,
             section: 26,
             in_c: true,
-            parameters: &[(1, 209), (2, 210), (3, 10)],
+            parameters: &[(1, 211), (2, 212), (3, 10)],
         },
         /* cuKernelGetFunction */
         Description {
-            does: 416,
+            does: 418,
             statuses: 96,
             section: 26,
             in_c: true,
-            parameters: &[(1, 210)],
+            parameters: &[(1, 212)],
         },
         /* cuKernelGetLibrary */
         Description {
-            does: 417,
+            does: 419,
             statuses: 97,
             section: 26,
             in_c: true,
-            parameters: &[(1, 210)],
+            parameters: &[(1, 212)],
         },
         /* cuKernelGetName */
-        Description {
-            does: 213,
-            statuses: 5,
-            section: 26,
-            in_c: true,
-            parameters: &[(1, 210)],
-        },
-        /* cuKernelGetParamCount */
-        Description {
-            does: 214,
-            statuses: 5,
-            section: 26,
-            in_c: true,
-            parameters: &[(0, 210)],
-        },
-        /* cuKernelGetParamInfo */
         Description {
             does: 215,
             statuses: 5,
             section: 26,
             in_c: true,
-            parameters: &[(0, 210), (1, 216), (2, 163), (3, 163)],
+            parameters: &[(1, 212)],
+        },
+        /* cuKernelGetParamCount */
+        Description {
+            does: 216,
+            statuses: 5,
+            section: 26,
+            in_c: true,
+            parameters: &[(0, 212)],
+        },
+        /* cuKernelGetParamInfo */
+        Description {
+            does: 217,
+            statuses: 5,
+            section: 26,
+            in_c: true,
+            parameters: &[(0, 212), (1, 218), (2, 165), (3, 165)],
         },
         /* cuKernelSetAttribute */
         Description {
-            does: 418,
+            does: 420,
             statuses: 98,
             section: 26,
             in_c: true,
-            parameters: &[(0, 209), (1, 220), (2, 210), (3, 10)],
+            parameters: &[(0, 211), (1, 222), (2, 212), (3, 10)],
         },
         /* cuKernelSetCacheConfig */
         Description {
-            does: 225,
+            does: 227,
             statuses: 98,
             section: 26,
             in_c: true,
-            parameters: &[(0, 210), (1, 226), (2, 10)],
+            parameters: &[(0, 212), (1, 228), (2, 10)],
         },
         /* cuLaunch */
         Description {
-            does: 419,
+            does: 421,
             statuses: 99,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210)],
+            parameters: &[(0, 212)],
         },
         /* cuLaunchCooperativeKernel */
         Description {
-            does: 420,
+            does: 422,
             statuses: 100,
             section: 17,
             in_c: true,
             parameters: &[
-                (0, 421),
-                (1, 422),
-                (2, 423),
-                (3, 424),
-                (4, 425),
-                (5, 426),
-                (6, 427),
-                (7, 428),
-                (8, 195),
-                (9, 429),
+                (0, 423),
+                (1, 424),
+                (2, 425),
+                (3, 426),
+                (4, 427),
+                (5, 428),
+                (6, 429),
+                (7, 430),
+                (8, 197),
+                (9, 431),
             ],
         },
         /* cuLaunchCooperativeKernelMultiDevice */
         Description {
-            does: 430,
+            does: 432,
             statuses: 101,
             section: 18,
             in_c: true,
-            parameters: &[(0, 431), (1, 432), (2, 433)],
+            parameters: &[(0, 433), (1, 120), (2, 434)],
         },
         /* cuLaunchGrid */
         Description {
-            does: 434,
+            does: 435,
             statuses: 99,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 422), (2, 423)],
+            parameters: &[(0, 212), (1, 424), (2, 425)],
         },
         /* cuLaunchGridAsync */
         Description {
-            does: 435,
+            does: 436,
             statuses: 102,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 422), (2, 423), (3, 195)],
+            parameters: &[(0, 212), (1, 424), (2, 425), (3, 197)],
         },
         /* cuLaunchHostFunc */
         Description {
-            does: 436,
+            does: 437,
             statuses: 103,
             section: 17,
             in_c: true,
-            parameters: &[(0, 195), (1, 34), (2, 35)],
+            parameters: &[(0, 197), (1, 34), (2, 35)],
         },
         /* cuLaunchHostFunc_v2 */
         Description {
-            does: 436,
+            does: 437,
             statuses: 103,
             section: 17,
             in_c: true,
-            parameters: &[(0, 195), (1, 34), (2, 35), (3, 437)],
+            parameters: &[(0, 197), (1, 34), (2, 35), (3, 438)],
         },
         /* cuLaunchKernel */
         Description {
-            does: 438,
+            does: 439,
             statuses: 104,
             section: 17,
             in_c: true,
             parameters: &[
-                (0, 421),
-                (1, 422),
-                (2, 423),
-                (3, 424),
-                (4, 425),
-                (5, 426),
-                (6, 427),
-                (7, 428),
-                (8, 195),
-                (9, 429),
-                (10, 439),
+                (0, 423),
+                (1, 424),
+                (2, 425),
+                (3, 426),
+                (4, 427),
+                (5, 428),
+                (6, 429),
+                (7, 430),
+                (8, 197),
+                (9, 431),
+                (10, 440),
             ],
         },
         /* cuLaunchKernelEx */
         Description {
-            does: 440,
+            does: 441,
             statuses: 100,
             section: 17,
             in_c: true,
-            parameters: &[(0, 441), (1, 421), (2, 429), (3, 439)],
+            parameters: &[(0, 442), (1, 423), (2, 431), (3, 440)],
         },
         /* cuLibraryEnumerateKernels */
         Description {
-            does: 442,
+            does: 443,
             statuses: 60,
             section: 26,
             in_c: true,
-            parameters: &[(1, 443), (2, 444)],
+            parameters: &[(1, 444), (2, 445)],
         },
         /* cuLibraryGetGlobal */
         Description {
-            does: 445,
+            does: 446,
             statuses: 96,
             section: 26,
             in_c: true,
-            parameters: &[(1, 446), (2, 444), (3, 447)],
+            parameters: &[(1, 447), (2, 445), (3, 448)],
         },
         /* cuLibraryGetKernel */
         Description {
-            does: 448,
+            does: 449,
             statuses: 97,
             section: 26,
             in_c: true,
-            parameters: &[(1, 444), (2, 449)],
+            parameters: &[(1, 445), (2, 450)],
         },
         /* cuLibraryGetKernelCount */
         Description {
-            does: 450,
+            does: 451,
             statuses: 60,
             section: 26,
             in_c: true,
-            parameters: &[(0, 116), (1, 444)],
+            parameters: &[(0, 452), (1, 445)],
         },
         /* cuLibraryGetManaged */
-        Description {
-            does: 451,
-            statuses: 97,
-            section: 26,
-            in_c: true,
-            parameters: &[(1, 446), (2, 444), (3, 447)],
-        },
-        /* cuLibraryGetModule */
-        Description {
-            does: 452,
-            statuses: 96,
-            section: 26,
-            in_c: true,
-            parameters: &[(1, 444)],
-        },
-        /* cuLibraryGetUnifiedFunction */
         Description {
             does: 453,
             statuses: 97,
             section: 26,
             in_c: true,
-            parameters: &[(1, 444), (2, 454)],
+            parameters: &[(1, 447), (2, 445), (3, 448)],
+        },
+        /* cuLibraryGetModule */
+        Description {
+            does: 454,
+            statuses: 96,
+            section: 26,
+            in_c: true,
+            parameters: &[(1, 445)],
+        },
+        /* cuLibraryGetUnifiedFunction */
+        Description {
+            does: 455,
+            statuses: 97,
+            section: 26,
+            in_c: true,
+            parameters: &[(1, 445), (2, 456)],
         },
         /* cuLibraryLoadData */
         Description {
-            does: 455,
+            does: 457,
             statuses: 105,
             section: 26,
             in_c: true,
             parameters: &[
-                (1, 456),
-                (2, 457),
-                (3, 458),
-                (4, 459),
-                (5, 460),
-                (6, 458),
-                (7, 461),
+                (1, 458),
+                (2, 459),
+                (3, 460),
+                (4, 461),
+                (5, 462),
+                (6, 460),
+                (7, 463),
             ],
         },
         /* cuLibraryLoadFromFile */
         Description {
-            does: 462,
+            does: 464,
             statuses: 105,
             section: 26,
             in_c: true,
             parameters: &[
-                (1, 286),
-                (2, 457),
-                (3, 458),
-                (4, 459),
-                (5, 460),
-                (6, 458),
-                (7, 461),
+                (1, 288),
+                (2, 459),
+                (3, 460),
+                (4, 461),
+                (5, 462),
+                (6, 460),
+                (7, 463),
             ],
         },
         /* cuLibraryUnload */
         Description {
-            does: 463,
+            does: 465,
             statuses: 65,
             section: 26,
             in_c: true,
-            parameters: &[(0, 444)],
+            parameters: &[(0, 445)],
         },
         /* cuLinkAddData */
         Description {
-            does: 464,
+            does: 466,
             statuses: 106,
             section: 27,
             in_c: true,
             parameters: &[
-                (0, 465),
-                (1, 466),
-                (2, 467),
-                (3, 468),
-                (4, 469),
-                (5, 459),
-                (6, 470),
-                (7, 471),
+                (0, 467),
+                (1, 468),
+                (2, 469),
+                (3, 470),
+                (4, 471),
+                (5, 461),
+                (6, 472),
+                (7, 473),
             ],
         },
         /* cuLinkAddFile */
         Description {
-            does: 472,
+            does: 474,
             statuses: 107,
             section: 27,
             in_c: true,
-            parameters: &[(0, 465), (1, 466), (2, 286), (3, 459), (4, 470), (5, 471)],
+            parameters: &[(0, 467), (1, 468), (2, 288), (3, 461), (4, 472), (5, 473)],
         },
         /* cuLinkComplete */
         Description {
-            does: 473,
+            does: 475,
             statuses: 108,
             section: 27,
             in_c: true,
-            parameters: &[(0, 465), (1, 474), (2, 475)],
+            parameters: &[(0, 467), (1, 476), (2, 477)],
         },
         /* cuLinkCreate */
         Description {
-            does: 476,
+            does: 478,
             statuses: 109,
             section: 27,
             in_c: true,
-            parameters: &[(0, 459), (1, 470), (2, 471)],
+            parameters: &[(0, 461), (1, 472), (2, 473)],
         },
         /* cuLinkDestroy */
         Description {
-            does: 477,
+            does: 479,
             statuses: 49,
             section: 27,
             in_c: true,
-            parameters: &[(0, 465)],
+            parameters: &[(0, 467)],
         },
         /* cuLogicalEndpointAddDevice */
         Description {
-            does: 478,
+            does: 480,
             statuses: 36,
             section: 28,
             in_c: true,
-            parameters: &[(0, 479), (1, 10)],
+            parameters: &[(0, 481), (1, 10)],
         },
         /* cuLogicalEndpointBindAddr */
         Description {
-            does: 480,
+            does: 482,
             statuses: 110,
             section: 28,
             in_c: true,
-            parameters: &[(0, 479), (1, 10), (2, 481), (3, 482), (4, 163), (5, 42)],
+            parameters: &[(0, 481), (1, 10), (2, 483), (3, 484), (4, 165), (5, 42)],
         },
         /* cuLogicalEndpointBindMem */
         Description {
-            does: 483,
+            does: 485,
             statuses: 110,
             section: 28,
             in_c: true,
             parameters: &[
-                (0, 479),
+                (0, 481),
                 (1, 10),
-                (2, 481),
-                (3, 484),
-                (4, 485),
-                (5, 163),
+                (2, 483),
+                (3, 486),
+                (4, 487),
+                (5, 165),
                 (6, 42),
             ],
         },
         /* cuLogicalEndpointCreate */
         Description {
-            does: 486,
+            does: 488,
             statuses: 111,
             section: 28,
             in_c: true,
-            parameters: &[(0, 479), (1, 487)],
+            parameters: &[(0, 481), (1, 489)],
         },
         /* cuLogicalEndpointDestroy */
         Description {
-            does: 488,
+            does: 490,
             statuses: 36,
             section: 28,
             in_c: true,
-            parameters: &[(0, 479)],
+            parameters: &[(0, 481)],
         },
         /* cuLogicalEndpointExport */
         Description {
-            does: 489,
+            does: 491,
             statuses: 111,
             section: 28,
             in_c: true,
-            parameters: &[(1, 479), (2, 490)],
+            parameters: &[(1, 481), (2, 492)],
         },
         /* cuLogicalEndpointGetLimits */
         Description {
-            does: 491,
+            does: 493,
             statuses: 110,
             section: 28,
             in_c: true,
-            parameters: &[(2, 492)],
+            parameters: &[(2, 494)],
         },
         /* cuLogicalEndpointIdRelease */
         Description {
-            does: 493,
+            does: 495,
             statuses: 111,
             section: 28,
             in_c: true,
-            parameters: &[(0, 494), (1, 495)],
+            parameters: &[(0, 496), (1, 497)],
         },
         /* cuLogicalEndpointIdReserve */
         Description {
-            does: 496,
+            does: 498,
             statuses: 111,
             section: 28,
             in_c: true,
-            parameters: &[(1, 495)],
+            parameters: &[(1, 497)],
         },
         /* cuLogicalEndpointImport */
         Description {
-            does: 497,
+            does: 499,
             statuses: 111,
             section: 28,
             in_c: true,
-            parameters: &[(0, 479), (1, 498), (2, 490)],
+            parameters: &[(0, 481), (1, 500), (2, 492)],
         },
         /* cuLogicalEndpointQuery */
-        Description {
-            does: 499,
-            statuses: 110,
-            section: 28,
-            in_c: true,
-            parameters: &[(0, 479), (1, 500)],
-        },
-        /* cuLogicalEndpointUnbind */
         Description {
             does: 501,
             statuses: 110,
             section: 28,
             in_c: true,
-            parameters: &[(0, 479), (1, 10), (2, 481), (3, 163)],
+            parameters: &[(0, 481), (1, 502)],
+        },
+        /* cuLogicalEndpointUnbind */
+        Description {
+            does: 503,
+            statuses: 110,
+            section: 28,
+            in_c: true,
+            parameters: &[(0, 481), (1, 10), (2, 483), (3, 165)],
         },
         /* cuLogsCurrent */
         Description {
-            does: 502,
+            does: 504,
             statuses: 5,
             section: 29,
             in_c: true,
@@ -2385,31 +2385,31 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuLogsDumpToFile */
         Description {
-            does: 503,
-            statuses: 5,
-            section: 29,
-            in_c: true,
-            parameters: &[(0, 504), (1, 286), (2, 42)],
-        },
-        /* cuLogsDumpToMemory */
-        Description {
             does: 505,
             statuses: 5,
             section: 29,
             in_c: true,
-            parameters: &[(0, 504), (1, 506), (2, 507), (3, 42)],
+            parameters: &[(0, 506), (1, 288), (2, 42)],
         },
-        /* cuLogsRegisterCallback */
+        /* cuLogsDumpToMemory */
         Description {
-            does: 508,
+            does: 507,
             statuses: 5,
             section: 29,
             in_c: true,
-            parameters: &[(0, 509), (1, 35)],
+            parameters: &[(0, 506), (1, 508), (2, 509), (3, 42)],
+        },
+        /* cuLogsRegisterCallback */
+        Description {
+            does: 510,
+            statuses: 5,
+            section: 29,
+            in_c: true,
+            parameters: &[(0, 511), (1, 35)],
         },
         /* cuLogsUnregisterCallback */
         Description {
-            does: 510,
+            does: 512,
             statuses: 5,
             section: 29,
             in_c: true,
@@ -2417,811 +2417,811 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuMemAddressFree */
         Description {
-            does: 511,
+            does: 513,
             statuses: 36,
             section: 30,
             in_c: true,
-            parameters: &[(0, 512), (1, 513)],
+            parameters: &[(0, 514), (1, 515)],
         },
         /* cuMemAddressReserve */
         Description {
-            does: 514,
+            does: 516,
             statuses: 112,
             section: 30,
             in_c: true,
-            parameters: &[(1, 515), (2, 516), (3, 517), (4, 42)],
+            parameters: &[(1, 517), (2, 518), (3, 519), (4, 42)],
         },
         /* cuMemAdvise */
         Description {
-            does: 518,
+            does: 520,
             statuses: 113,
             section: 31,
             in_c: true,
-            parameters: &[(0, 512), (1, 513), (2, 519), (3, 520)],
+            parameters: &[(0, 514), (1, 515), (2, 521), (3, 522)],
         },
         /* cuMemAlloc */
         Description {
-            does: 521,
+            does: 523,
             statuses: 114,
             section: 0,
             in_c: true,
-            parameters: &[(1, 522)],
+            parameters: &[(1, 524)],
         },
         /* cuMemAllocAsync */
         Description {
-            does: 523,
+            does: 525,
             statuses: 115,
             section: 32,
             in_c: true,
-            parameters: &[(1, 446), (2, 195)],
+            parameters: &[(1, 447), (2, 197)],
         },
         /* cuMemAllocFromPoolAsync */
         Description {
-            does: 524,
+            does: 526,
             statuses: 115,
             section: 32,
             in_c: true,
-            parameters: &[(1, 446), (2, 131), (3, 195)],
+            parameters: &[(1, 447), (2, 133), (3, 197)],
         },
         /* cuMemAllocHost */
         Description {
-            does: 525,
+            does: 527,
             statuses: 114,
             section: 0,
             in_c: true,
-            parameters: &[(0, 526), (1, 446)],
+            parameters: &[(0, 528), (1, 447)],
         },
         /* cuMemAllocManaged */
         Description {
-            does: 527,
+            does: 529,
             statuses: 116,
             section: 0,
             in_c: true,
-            parameters: &[(1, 446), (2, 528)],
+            parameters: &[(1, 447), (2, 530)],
         },
         /* cuMemAllocPitch */
         Description {
-            does: 529,
+            does: 531,
             statuses: 50,
             section: 0,
             in_c: true,
-            parameters: &[(1, 530), (2, 531), (3, 532), (4, 533)],
+            parameters: &[(1, 532), (2, 533), (3, 534), (4, 535)],
         },
         /* cuMemBatchDecompressAsync */
         Description {
-            does: 534,
+            does: 536,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 535), (1, 536), (2, 42), (3, 537), (4, 195)],
+            parameters: &[(0, 537), (1, 538), (2, 42), (3, 539), (4, 197)],
         },
         /* cuMemCreate */
         Description {
-            does: 538,
+            does: 540,
             statuses: 117,
             section: 30,
             in_c: true,
-            parameters: &[(1, 515), (2, 539), (3, 42)],
+            parameters: &[(1, 517), (2, 541), (3, 42)],
         },
         /* cuMemDiscardAndPrefetchBatchAsync */
         Description {
-            does: 540,
+            does: 542,
             statuses: 0,
             section: 31,
             in_c: true,
             parameters: &[
-                (0, 541),
-                (1, 542),
-                (2, 543),
-                (3, 544),
-                (4, 545),
-                (5, 546),
+                (0, 543),
+                (1, 544),
+                (2, 545),
+                (3, 546),
+                (4, 547),
+                (5, 548),
                 (6, 42),
-                (7, 195),
+                (7, 197),
             ],
         },
         /* cuMemDiscardBatchAsync */
         Description {
-            does: 547,
+            does: 549,
             statuses: 0,
             section: 31,
             in_c: true,
-            parameters: &[(0, 541), (1, 542), (2, 543), (3, 42), (4, 195)],
+            parameters: &[(0, 543), (1, 544), (2, 545), (3, 42), (4, 197)],
         },
         /* cuMemExportToShareableHandle */
         Description {
-            does: 548,
+            does: 550,
             statuses: 36,
             section: 30,
             in_c: true,
-            parameters: &[(1, 484), (2, 490), (3, 42)],
+            parameters: &[(1, 486), (2, 492), (3, 42)],
         },
         /* cuMemFree */
         Description {
-            does: 549,
+            does: 551,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 550)],
+            parameters: &[(0, 552)],
         },
         /* cuMemFreeAsync */
         Description {
-            does: 551,
+            does: 553,
             statuses: 118,
             section: 32,
             in_c: true,
-            parameters: &[(0, 550), (1, 195)],
+            parameters: &[(0, 552), (1, 197)],
         },
         /* cuMemFreeHost */
         Description {
-            does: 552,
+            does: 554,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 550)],
+            parameters: &[(0, 552)],
         },
         /* cuMemGetAccess */
         Description {
-            does: 553,
+            does: 555,
             statuses: 119,
             section: 30,
             in_c: true,
-            parameters: &[(0, 554), (1, 520), (2, 555)],
+            parameters: &[(0, 556), (1, 522), (2, 557)],
         },
         /* cuMemGetAddressRange */
         Description {
-            does: 556,
+            does: 558,
             statuses: 120,
             section: 0,
             in_c: true,
-            parameters: &[(0, 557), (1, 475), (2, 558)],
+            parameters: &[(0, 559), (1, 477), (2, 560)],
         },
         /* cuMemGetAllocationGranularity */
         Description {
-            does: 559,
+            does: 561,
             statuses: 36,
             section: 30,
             in_c: true,
-            parameters: &[(0, 163), (1, 560), (2, 561)],
+            parameters: &[(0, 165), (1, 562), (2, 563)],
         },
         /* cuMemGetAllocationPropertiesFromHandle */
         Description {
-            does: 562,
+            does: 564,
             statuses: 36,
             section: 30,
             in_c: true,
-            parameters: &[(1, 484)],
+            parameters: &[(1, 486)],
         },
         /* cuMemGetDefaultMemPool */
         Description {
-            does: 563,
+            does: 565,
             statuses: 37,
             section: 32,
             in_c: true,
-            parameters: &[(1, 520), (2, 564)],
+            parameters: &[(1, 522), (2, 566)],
         },
         /* cuMemGetHandleForAddressRange */
         Description {
-            does: 565,
+            does: 567,
             statuses: 63,
             section: 0,
             in_c: true,
-            parameters: &[(1, 566), (2, 567), (3, 490), (4, 568)],
+            parameters: &[(1, 568), (2, 569), (3, 492), (4, 570)],
         },
         /* cuMemGetInfo */
         Description {
-            does: 569,
+            does: 571,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 163), (1, 163)],
+            parameters: &[(0, 165), (1, 165)],
         },
         /* cuMemGetLocationInfo */
         Description {
-            does: 570,
+            does: 572,
             statuses: 63,
             section: 31,
             in_c: true,
-            parameters: &[(0, 512), (1, 513), (2, 571), (3, 572), (4, 573)],
+            parameters: &[(0, 514), (1, 515), (2, 573), (3, 574), (4, 575)],
         },
         /* cuMemGetMemPool */
         Description {
-            does: 574,
+            does: 576,
             statuses: 63,
             section: 32,
             in_c: true,
-            parameters: &[(0, 131), (1, 520), (2, 564)],
+            parameters: &[(0, 133), (1, 522), (2, 566)],
         },
         /* cuMemHostAlloc */
         Description {
-            does: 575,
+            does: 577,
             statuses: 114,
             section: 0,
             in_c: true,
-            parameters: &[(0, 526), (1, 446), (2, 576)],
+            parameters: &[(0, 528), (1, 447), (2, 578)],
         },
         /* cuMemHostGetDevicePointer */
-        Description {
-            does: 577,
-            statuses: 14,
-            section: 0,
-            in_c: true,
-            parameters: &[(1, 578), (2, 42)],
-        },
-        /* cuMemHostGetFlags */
         Description {
             does: 579,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(1, 555)],
+            parameters: &[(1, 580), (2, 42)],
+        },
+        /* cuMemHostGetFlags */
+        Description {
+            does: 581,
+            statuses: 14,
+            section: 0,
+            in_c: true,
+            parameters: &[(1, 557)],
         },
         /* cuMemHostRegister */
         Description {
-            does: 580,
+            does: 582,
             statuses: 121,
             section: 0,
             in_c: true,
-            parameters: &[(0, 526), (1, 446), (2, 581)],
+            parameters: &[(0, 528), (1, 447), (2, 583)],
         },
         /* cuMemHostUnregister */
         Description {
-            does: 582,
+            does: 584,
             statuses: 122,
             section: 0,
             in_c: true,
-            parameters: &[(0, 583)],
+            parameters: &[(0, 585)],
         },
         /* cuMemImportFromShareableHandle */
         Description {
-            does: 584,
+            does: 586,
             statuses: 36,
             section: 30,
             in_c: true,
-            parameters: &[(1, 585), (2, 586)],
+            parameters: &[(1, 587), (2, 588)],
         },
         /* cuMemMap */
         Description {
-            does: 587,
+            does: 589,
             statuses: 123,
             section: 30,
             in_c: true,
-            parameters: &[(0, 588), (1, 515), (2, 589), (3, 484), (4, 42)],
+            parameters: &[(0, 590), (1, 517), (2, 591), (3, 486), (4, 42)],
         },
         /* cuMemMapArrayAsync */
         Description {
-            does: 590,
+            does: 592,
             statuses: 74,
             section: 30,
             in_c: true,
-            parameters: &[(0, 246), (1, 591), (2, 195)],
+            parameters: &[(0, 248), (1, 593), (2, 197)],
         },
         /* cuMemPoolCreate */
         Description {
-            does: 592,
+            does: 594,
             statuses: 124,
             section: 32,
             in_c: true,
-            parameters: &[(0, 131), (1, 593)],
+            parameters: &[(0, 133), (1, 595)],
         },
         /* cuMemPoolDestroy */
         Description {
-            does: 594,
+            does: 596,
             statuses: 5,
             section: 32,
             in_c: true,
-            parameters: &[(0, 131)],
+            parameters: &[(0, 133)],
         },
         /* cuMemPoolExportPointer */
-        Description {
-            does: 595,
-            statuses: 125,
-            section: 32,
-            in_c: true,
-            parameters: &[(1, 596)],
-        },
-        /* cuMemPoolExportToShareableHandle */
         Description {
             does: 597,
             statuses: 125,
             section: 32,
             in_c: true,
-            parameters: &[(1, 131), (2, 490), (3, 42)],
+            parameters: &[(1, 598)],
+        },
+        /* cuMemPoolExportToShareableHandle */
+        Description {
+            does: 599,
+            statuses: 125,
+            section: 32,
+            in_c: true,
+            parameters: &[(1, 133), (2, 492), (3, 42)],
         },
         /* cuMemPoolGetAccess */
         Description {
-            does: 598,
+            does: 600,
             statuses: 0,
             section: 32,
             in_c: true,
-            parameters: &[(1, 131), (2, 520)],
+            parameters: &[(1, 133), (2, 522)],
         },
         /* cuMemPoolGetAttribute */
         Description {
-            does: 599,
+            does: 601,
             statuses: 126,
             section: 32,
             in_c: true,
-            parameters: &[(0, 131), (1, 140)],
+            parameters: &[(0, 133), (1, 142)],
         },
         /* cuMemPoolImportFromShareableHandle */
         Description {
-            does: 600,
+            does: 602,
             statuses: 125,
             section: 32,
             in_c: true,
-            parameters: &[(1, 585), (2, 490), (3, 42)],
+            parameters: &[(1, 587), (2, 492), (3, 42)],
         },
         /* cuMemPoolImportPointer */
         Description {
-            does: 601,
+            does: 603,
             statuses: 125,
             section: 32,
             in_c: true,
-            parameters: &[(1, 131), (2, 602)],
+            parameters: &[(1, 133), (2, 604)],
         },
         /* cuMemPoolSetAccess */
         Description {
-            does: 603,
+            does: 605,
             statuses: 127,
             section: 32,
             in_c: true,
-            parameters: &[(0, 131), (1, 604), (2, 605)],
+            parameters: &[(0, 133), (1, 606), (2, 607)],
         },
         /* cuMemPoolSetAttribute */
         Description {
-            does: 606,
+            does: 608,
             statuses: 5,
             section: 32,
             in_c: true,
-            parameters: &[(0, 131), (1, 140), (2, 607)],
+            parameters: &[(0, 133), (1, 142), (2, 609)],
         },
         /* cuMemPoolTrimTo */
         Description {
-            does: 608,
+            does: 610,
             statuses: 126,
             section: 32,
             in_c: true,
-            parameters: &[(0, 131), (1, 609)],
+            parameters: &[(0, 133), (1, 611)],
         },
         /* cuMemPrefetchAsync */
         Description {
-            does: 610,
+            does: 612,
             statuses: 113,
             section: 31,
             in_c: true,
-            parameters: &[(0, 512), (1, 513), (2, 520), (3, 42), (4, 195)],
+            parameters: &[(0, 514), (1, 515), (2, 522), (3, 42), (4, 197)],
         },
         /* cuMemPrefetchBatchAsync */
         Description {
-            does: 611,
+            does: 613,
             statuses: 0,
             section: 31,
             in_c: true,
             parameters: &[
-                (0, 541),
-                (1, 542),
-                (2, 543),
-                (3, 544),
-                (4, 545),
-                (5, 546),
+                (0, 543),
+                (1, 544),
+                (2, 545),
+                (3, 546),
+                (4, 547),
+                (5, 548),
                 (6, 42),
-                (7, 195),
+                (7, 197),
             ],
         },
         /* cuMemRangeGetAttribute */
         Description {
-            does: 612,
+            does: 614,
             statuses: 128,
             section: 31,
             in_c: true,
-            parameters: &[(1, 613), (2, 614), (3, 512), (4, 513)],
+            parameters: &[(1, 615), (2, 616), (3, 514), (4, 515)],
         },
         /* cuMemRangeGetAttributes */
         Description {
-            does: 615,
+            does: 617,
             statuses: 129,
             section: 31,
             in_c: true,
-            parameters: &[(1, 616), (2, 617), (3, 618), (4, 512), (5, 513)],
+            parameters: &[(1, 618), (2, 619), (3, 620), (4, 514), (5, 515)],
         },
         /* cuMemRelease */
         Description {
-            does: 619,
+            does: 621,
             statuses: 36,
             section: 30,
             in_c: true,
-            parameters: &[(0, 484)],
+            parameters: &[(0, 486)],
         },
         /* cuMemRetainAllocationHandle */
         Description {
-            does: 620,
+            does: 622,
             statuses: 36,
             section: 30,
             in_c: true,
-            parameters: &[(1, 555)],
+            parameters: &[(1, 557)],
         },
         /* cuMemSetAccess */
         Description {
-            does: 621,
+            does: 623,
             statuses: 113,
             section: 30,
             in_c: true,
-            parameters: &[(0, 512), (1, 513), (2, 604), (3, 605)],
+            parameters: &[(0, 514), (1, 515), (2, 606), (3, 607)],
         },
         /* cuMemSetMemPool */
         Description {
-            does: 622,
+            does: 624,
             statuses: 63,
             section: 32,
             in_c: true,
-            parameters: &[(0, 520), (1, 564), (2, 131)],
+            parameters: &[(0, 522), (1, 566), (2, 133)],
         },
         /* cuMemUnmap */
         Description {
-            does: 623,
+            does: 625,
             statuses: 36,
             section: 30,
             in_c: true,
-            parameters: &[(0, 624), (1, 625)],
+            parameters: &[(0, 626), (1, 627)],
         },
         /* cuMemcpy */
         Description {
-            does: 626,
+            does: 628,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 627), (1, 628), (2, 629)],
+            parameters: &[(0, 629), (1, 630), (2, 631)],
         },
         /* cuMemcpy2D */
         Description {
-            does: 630,
+            does: 632,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 631)],
+            parameters: &[(0, 633)],
         },
         /* cuMemcpy2DAsync */
         Description {
-            does: 632,
+            does: 634,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 631), (1, 195)],
+            parameters: &[(0, 633), (1, 197)],
         },
         /* cuMemcpy2DUnaligned */
         Description {
-            does: 633,
+            does: 635,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 631)],
+            parameters: &[(0, 633)],
         },
         /* cuMemcpy3D */
         Description {
-            does: 634,
+            does: 636,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 631)],
+            parameters: &[(0, 633)],
         },
         /* cuMemcpy3DAsync */
         Description {
-            does: 635,
+            does: 637,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 631), (1, 195)],
+            parameters: &[(0, 633), (1, 197)],
         },
         /* cuMemcpy3DBatchAsync */
         Description {
-            does: 636,
+            does: 638,
             statuses: 65,
             section: 0,
             in_c: true,
-            parameters: &[(0, 203), (1, 204), (2, 42), (3, 195)],
+            parameters: &[(0, 205), (1, 206), (2, 42), (3, 197)],
         },
         /* cuMemcpy3DPeer */
-        Description {
-            does: 637,
-            statuses: 14,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 638)],
-        },
-        /* cuMemcpy3DPeerAsync */
         Description {
             does: 639,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 638), (1, 195)],
+            parameters: &[(0, 640)],
+        },
+        /* cuMemcpy3DPeerAsync */
+        Description {
+            does: 641,
+            statuses: 14,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 640), (1, 197)],
         },
         /* cuMemcpy3DWithAttributesAsync */
         Description {
-            does: 640,
+            does: 642,
             statuses: 65,
             section: 0,
             in_c: true,
-            parameters: &[(0, 347), (1, 42), (2, 195)],
+            parameters: &[(0, 349), (1, 42), (2, 197)],
         },
         /* cuMemcpyAsync */
         Description {
-            does: 641,
+            does: 643,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 627), (1, 628), (2, 629), (3, 195)],
+            parameters: &[(0, 629), (1, 630), (2, 631), (3, 197)],
         },
         /* cuMemcpyAtoA */
         Description {
-            does: 642,
+            does: 644,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 643), (1, 644), (2, 645), (3, 646), (4, 629)],
+            parameters: &[(0, 645), (1, 646), (2, 647), (3, 648), (4, 631)],
         },
         /* cuMemcpyAtoD */
-        Description {
-            does: 647,
-            statuses: 14,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 648), (1, 645), (2, 646), (3, 629)],
-        },
-        /* cuMemcpyAtoH */
         Description {
             does: 649,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 650), (1, 645), (2, 646), (3, 629)],
+            parameters: &[(0, 650), (1, 647), (2, 648), (3, 631)],
+        },
+        /* cuMemcpyAtoH */
+        Description {
+            does: 651,
+            statuses: 14,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 652), (1, 647), (2, 648), (3, 631)],
         },
         /* cuMemcpyAtoHAsync */
         Description {
-            does: 651,
+            does: 653,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 650), (1, 645), (2, 646), (3, 629), (4, 195)],
+            parameters: &[(0, 652), (1, 647), (2, 648), (3, 631), (4, 197)],
         },
         /* cuMemcpyBatchAsync */
         Description {
-            does: 652,
+            does: 654,
             statuses: 65,
             section: 0,
             in_c: true,
             parameters: &[
-                (0, 653),
-                (1, 654),
-                (2, 655),
-                (3, 203),
-                (4, 656),
-                (5, 657),
-                (6, 658),
-                (7, 195),
+                (0, 655),
+                (1, 656),
+                (2, 657),
+                (3, 205),
+                (4, 658),
+                (5, 659),
+                (6, 660),
+                (7, 197),
             ],
         },
         /* cuMemcpyBatchAsync_cuda12 */
         Description {
-            does: 652,
+            does: 654,
             statuses: 65,
             section: 0,
             in_c: true,
             parameters: &[
-                (0, 653),
-                (1, 654),
-                (2, 655),
-                (3, 203),
-                (4, 656),
-                (5, 657),
-                (6, 658),
-                (8, 195),
+                (0, 655),
+                (1, 656),
+                (2, 657),
+                (3, 205),
+                (4, 658),
+                (5, 659),
+                (6, 660),
+                (8, 197),
             ],
         },
         /* cuMemcpyDtoA */
-        Description {
-            does: 659,
-            statuses: 14,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 643), (1, 644), (2, 660), (3, 629)],
-        },
-        /* cuMemcpyDtoD */
         Description {
             does: 661,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 648), (1, 660), (2, 629)],
+            parameters: &[(0, 645), (1, 646), (2, 662), (3, 631)],
         },
-        /* cuMemcpyDtoDAsync */
-        Description {
-            does: 662,
-            statuses: 4,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 648), (1, 660), (2, 629), (3, 195)],
-        },
-        /* cuMemcpyDtoH */
+        /* cuMemcpyDtoD */
         Description {
             does: 663,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 650), (1, 660), (2, 629)],
+            parameters: &[(0, 650), (1, 662), (2, 631)],
         },
-        /* cuMemcpyDtoHAsync */
+        /* cuMemcpyDtoDAsync */
         Description {
             does: 664,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 650), (1, 660), (2, 629), (3, 195)],
+            parameters: &[(0, 650), (1, 662), (2, 631), (3, 197)],
         },
-        /* cuMemcpyHtoA */
+        /* cuMemcpyDtoH */
         Description {
             does: 665,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 643), (1, 644), (2, 666), (3, 629)],
+            parameters: &[(0, 652), (1, 662), (2, 631)],
         },
-        /* cuMemcpyHtoAAsync */
+        /* cuMemcpyDtoHAsync */
         Description {
-            does: 667,
+            does: 666,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 643), (1, 644), (2, 666), (3, 629), (4, 195)],
+            parameters: &[(0, 652), (1, 662), (2, 631), (3, 197)],
         },
-        /* cuMemcpyHtoD */
+        /* cuMemcpyHtoA */
         Description {
-            does: 668,
+            does: 667,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 648), (1, 666), (2, 629)],
+            parameters: &[(0, 645), (1, 646), (2, 668), (3, 631)],
         },
-        /* cuMemcpyHtoDAsync */
+        /* cuMemcpyHtoAAsync */
         Description {
             does: 669,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 648), (1, 666), (2, 629), (3, 195)],
+            parameters: &[(0, 645), (1, 646), (2, 668), (3, 631), (4, 197)],
         },
-        /* cuMemcpyPeer */
+        /* cuMemcpyHtoD */
         Description {
             does: 670,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 648), (1, 671), (2, 660), (3, 672), (4, 629)],
+            parameters: &[(0, 650), (1, 668), (2, 631)],
         },
-        /* cuMemcpyPeerAsync */
+        /* cuMemcpyHtoDAsync */
         Description {
-            does: 673,
+            does: 671,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(0, 648), (1, 671), (2, 660), (3, 672), (4, 629), (5, 195)],
+            parameters: &[(0, 650), (1, 668), (2, 631), (3, 197)],
+        },
+        /* cuMemcpyPeer */
+        Description {
+            does: 672,
+            statuses: 14,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 650), (1, 673), (2, 662), (3, 674), (4, 631)],
+        },
+        /* cuMemcpyPeerAsync */
+        Description {
+            does: 675,
+            statuses: 4,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 650), (1, 673), (2, 662), (3, 674), (4, 631), (5, 197)],
         },
         /* cuMemcpyWithAttributesAsync */
         Description {
-            does: 674,
+            does: 676,
             statuses: 65,
             section: 0,
             in_c: true,
-            parameters: &[(0, 627), (1, 628), (2, 629), (3, 675), (4, 195)],
+            parameters: &[(0, 629), (1, 630), (2, 631), (3, 677), (4, 197)],
         },
         /* cuMemsetD16 */
         Description {
-            does: 676,
+            does: 678,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 677), (1, 678), (2, 116)],
+            parameters: &[(0, 679), (1, 680), (2, 130)],
         },
         /* cuMemsetD16Async */
         Description {
-            does: 679,
+            does: 681,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 677), (1, 678), (2, 116), (3, 195)],
+            parameters: &[(0, 679), (1, 680), (2, 130), (3, 197)],
         },
         /* cuMemsetD2D16 */
-        Description {
-            does: 680,
-            statuses: 14,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 677), (1, 530), (2, 678), (3, 681), (4, 532)],
-        },
-        /* cuMemsetD2D16Async */
         Description {
             does: 682,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 677), (1, 530), (2, 678), (3, 681), (4, 532), (5, 195)],
+            parameters: &[(0, 679), (1, 532), (2, 680), (3, 683), (4, 534)],
+        },
+        /* cuMemsetD2D16Async */
+        Description {
+            does: 684,
+            statuses: 14,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 679), (1, 532), (2, 680), (3, 683), (4, 534), (5, 197)],
         },
         /* cuMemsetD2D32 */
         Description {
-            does: 683,
+            does: 685,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 684), (1, 530), (2, 685), (3, 681), (4, 532)],
+            parameters: &[(0, 686), (1, 532), (2, 687), (3, 683), (4, 534)],
         },
         /* cuMemsetD2D32Async */
         Description {
-            does: 686,
+            does: 688,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 684), (1, 530), (2, 685), (3, 681), (4, 532), (5, 195)],
+            parameters: &[(0, 686), (1, 532), (2, 687), (3, 683), (4, 534), (5, 197)],
         },
         /* cuMemsetD2D8 */
-        Description {
-            does: 687,
-            statuses: 14,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 648), (1, 530), (2, 688), (3, 681), (4, 532)],
-        },
-        /* cuMemsetD2D8Async */
         Description {
             does: 689,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 648), (1, 530), (2, 688), (3, 681), (4, 532), (5, 195)],
+            parameters: &[(0, 650), (1, 532), (2, 690), (3, 683), (4, 534)],
         },
-        /* cuMemsetD32 */
-        Description {
-            does: 690,
-            statuses: 14,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 684), (1, 685), (2, 116)],
-        },
-        /* cuMemsetD32Async */
+        /* cuMemsetD2D8Async */
         Description {
             does: 691,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 684), (1, 685), (2, 116), (3, 195)],
+            parameters: &[(0, 650), (1, 532), (2, 690), (3, 683), (4, 534), (5, 197)],
         },
-        /* cuMemsetD8 */
+        /* cuMemsetD32 */
         Description {
             does: 692,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 648), (1, 688), (2, 116)],
+            parameters: &[(0, 686), (1, 687), (2, 130)],
         },
-        /* cuMemsetD8Async */
+        /* cuMemsetD32Async */
         Description {
             does: 693,
             statuses: 14,
             section: 0,
             in_c: true,
-            parameters: &[(0, 648), (1, 688), (2, 116), (3, 195)],
+            parameters: &[(0, 686), (1, 687), (2, 130), (3, 197)],
+        },
+        /* cuMemsetD8 */
+        Description {
+            does: 694,
+            statuses: 14,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 650), (1, 690), (2, 130)],
+        },
+        /* cuMemsetD8Async */
+        Description {
+            does: 695,
+            statuses: 14,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 650), (1, 690), (2, 130), (3, 197)],
         },
         /* cuMipmappedArrayCreate */
         Description {
-            does: 694,
+            does: 696,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(1, 695), (2, 696)],
+            parameters: &[(1, 697), (2, 698)],
         },
         /* cuMipmappedArrayDestroy */
         Description {
-            does: 697,
+            does: 699,
             statuses: 3,
             section: 0,
             in_c: true,
@@ -3229,15 +3229,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuMipmappedArrayGetLevel */
         Description {
-            does: 698,
+            does: 700,
             statuses: 4,
             section: 0,
             in_c: true,
-            parameters: &[(1, 4), (2, 699)],
+            parameters: &[(1, 4), (2, 701)],
         },
         /* cuMipmappedArrayGetMemoryRequirements */
         Description {
-            does: 700,
+            does: 702,
             statuses: 5,
             section: 0,
             in_c: true,
@@ -3245,7 +3245,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuMipmappedArrayGetSparseProperties */
         Description {
-            does: 701,
+            does: 703,
             statuses: 5,
             section: 0,
             in_c: true,
@@ -3253,303 +3253,303 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuModuleEnumerateFunctions */
         Description {
-            does: 702,
+            does: 704,
             statuses: 130,
             section: 27,
             in_c: true,
-            parameters: &[(1, 443), (2, 212)],
+            parameters: &[(1, 444), (2, 214)],
         },
         /* cuModuleGetFunction */
-        Description {
-            does: 703,
-            statuses: 59,
-            section: 27,
-            in_c: true,
-            parameters: &[(1, 212), (2, 449)],
-        },
-        /* cuModuleGetFunctionCount */
-        Description {
-            does: 704,
-            statuses: 60,
-            section: 27,
-            in_c: true,
-            parameters: &[(0, 116), (1, 212)],
-        },
-        /* cuModuleGetGlobal */
         Description {
             does: 705,
             statuses: 59,
             section: 27,
             in_c: true,
-            parameters: &[(1, 446), (2, 212), (3, 447)],
+            parameters: &[(1, 214), (2, 450)],
+        },
+        /* cuModuleGetFunctionCount */
+        Description {
+            does: 706,
+            statuses: 60,
+            section: 27,
+            in_c: true,
+            parameters: &[(0, 452), (1, 214)],
+        },
+        /* cuModuleGetGlobal */
+        Description {
+            does: 707,
+            statuses: 59,
+            section: 27,
+            in_c: true,
+            parameters: &[(1, 447), (2, 214), (3, 448)],
         },
         /* cuModuleGetLoadingMode */
         Description {
-            does: 706,
+            does: 708,
             statuses: 5,
             section: 27,
             in_c: true,
-            parameters: &[(0, 707)],
+            parameters: &[(0, 709)],
         },
         /* cuModuleGetSurfRef */
         Description {
-            does: 708,
+            does: 710,
             statuses: 59,
             section: 33,
             in_c: true,
-            parameters: &[(1, 212), (2, 447)],
+            parameters: &[(1, 214), (2, 448)],
         },
         /* cuModuleGetTexRef */
         Description {
-            does: 709,
+            does: 711,
             statuses: 59,
             section: 33,
             in_c: true,
-            parameters: &[(1, 212), (2, 447)],
+            parameters: &[(1, 214), (2, 448)],
         },
         /* cuModuleLoad */
         Description {
-            does: 710,
+            does: 712,
             statuses: 131,
             section: 27,
             in_c: true,
-            parameters: &[(1, 286)],
+            parameters: &[(1, 288)],
         },
         /* cuModuleLoadData */
         Description {
-            does: 711,
+            does: 713,
             statuses: 132,
             section: 27,
             in_c: true,
-            parameters: &[(1, 456)],
+            parameters: &[(1, 458)],
         },
         /* cuModuleLoadDataEx */
         Description {
-            does: 712,
+            does: 714,
             statuses: 132,
             section: 27,
             in_c: true,
-            parameters: &[(1, 456), (2, 459), (3, 470), (4, 471)],
+            parameters: &[(1, 458), (2, 461), (3, 472), (4, 473)],
         },
         /* cuModuleLoadFatBinary */
         Description {
-            does: 713,
+            does: 715,
             statuses: 133,
             section: 27,
             in_c: true,
-            parameters: &[(1, 714)],
+            parameters: &[(1, 716)],
         },
         /* cuModuleUnload */
         Description {
-            does: 715,
+            does: 717,
             statuses: 134,
             section: 27,
             in_c: true,
-            parameters: &[(0, 212)],
+            parameters: &[(0, 214)],
         },
         /* cuMulticastAddDevice */
         Description {
-            does: 716,
+            does: 718,
             statuses: 117,
             section: 34,
             in_c: true,
-            parameters: &[(0, 717), (1, 10)],
+            parameters: &[(0, 719), (1, 10)],
         },
         /* cuMulticastBindAddr */
-        Description {
-            does: 718,
-            statuses: 135,
-            section: 34,
-            in_c: true,
-            parameters: &[(0, 717), (1, 719), (2, 482), (3, 163), (4, 42)],
-        },
-        /* cuMulticastBindAddr_v2 */
         Description {
             does: 720,
             statuses: 135,
             section: 34,
             in_c: true,
-            parameters: &[(0, 717), (1, 721), (2, 719), (3, 482), (4, 163), (5, 42)],
+            parameters: &[(0, 719), (1, 721), (2, 484), (3, 165), (4, 42)],
         },
-        /* cuMulticastBindMem */
+        /* cuMulticastBindAddr_v2 */
         Description {
             does: 722,
             statuses: 135,
             section: 34,
             in_c: true,
-            parameters: &[(0, 717), (1, 719), (2, 484), (3, 485), (4, 163), (5, 42)],
+            parameters: &[(0, 719), (1, 723), (2, 721), (3, 484), (4, 165), (5, 42)],
+        },
+        /* cuMulticastBindMem */
+        Description {
+            does: 724,
+            statuses: 135,
+            section: 34,
+            in_c: true,
+            parameters: &[(0, 719), (1, 721), (2, 486), (3, 487), (4, 165), (5, 42)],
         },
         /* cuMulticastBindMem_v2 */
         Description {
-            does: 723,
+            does: 725,
             statuses: 135,
             section: 34,
             in_c: true,
             parameters: &[
-                (0, 717),
-                (1, 721),
-                (2, 719),
-                (3, 484),
-                (4, 485),
-                (5, 163),
+                (0, 719),
+                (1, 723),
+                (2, 721),
+                (3, 486),
+                (4, 487),
+                (5, 165),
                 (6, 42),
             ],
         },
         /* cuMulticastCreate */
         Description {
-            does: 724,
+            does: 726,
             statuses: 117,
             section: 34,
             in_c: true,
-            parameters: &[(1, 725)],
+            parameters: &[(1, 727)],
         },
         /* cuMulticastGetGranularity */
         Description {
-            does: 726,
+            does: 728,
             statuses: 36,
             section: 34,
             in_c: true,
-            parameters: &[(0, 163), (1, 727), (2, 561)],
+            parameters: &[(0, 165), (1, 729), (2, 563)],
         },
         /* cuMulticastUnbind */
         Description {
-            does: 728,
+            does: 730,
             statuses: 119,
             section: 34,
             in_c: true,
-            parameters: &[(0, 717), (1, 10), (2, 719), (3, 163)],
+            parameters: &[(0, 719), (1, 10), (2, 721), (3, 165)],
         },
         /* cuOccupancyAvailableDynamicSMemPerBlock */
         Description {
-            does: 729,
+            does: 731,
             statuses: 19,
             section: 35,
             in_c: true,
-            parameters: &[(0, 163), (1, 210), (2, 730), (3, 731)],
+            parameters: &[(0, 165), (1, 212), (2, 732), (3, 733)],
         },
         /* cuOccupancyMaxActiveBlocksPerMultiprocessor */
         Description {
-            does: 732,
+            does: 734,
             statuses: 19,
             section: 35,
             in_c: true,
-            parameters: &[(1, 210), (2, 731), (3, 428)],
+            parameters: &[(1, 212), (2, 733), (3, 430)],
         },
         /* cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags */
         Description {
-            does: 732,
+            does: 734,
             statuses: 19,
             section: 35,
             in_c: true,
-            parameters: &[(1, 210), (2, 731), (3, 428), (4, 733)],
+            parameters: &[(1, 212), (2, 733), (3, 430), (4, 735)],
         },
         /* cuOccupancyMaxActiveClusters */
         Description {
-            does: 734,
+            does: 736,
             statuses: 136,
             section: 35,
             in_c: true,
-            parameters: &[(1, 210), (2, 735)],
+            parameters: &[(1, 212), (2, 737)],
         },
         /* cuOccupancyMaxPotentialBlockSize */
         Description {
-            does: 736,
+            does: 738,
             statuses: 19,
             section: 35,
             in_c: true,
-            parameters: &[(0, 737), (1, 731), (2, 210), (3, 738), (4, 428), (5, 739)],
+            parameters: &[(0, 739), (1, 733), (2, 212), (3, 740), (4, 430), (5, 741)],
         },
         /* cuOccupancyMaxPotentialBlockSizeWithFlags */
         Description {
-            does: 736,
+            does: 738,
             statuses: 19,
             section: 35,
             in_c: true,
             parameters: &[
-                (0, 737),
-                (1, 731),
-                (2, 210),
-                (3, 738),
-                (4, 428),
-                (5, 739),
-                (6, 733),
+                (0, 739),
+                (1, 733),
+                (2, 212),
+                (3, 740),
+                (4, 430),
+                (5, 741),
+                (6, 735),
             ],
         },
         /* cuOccupancyMaxPotentialClusterSize */
         Description {
-            does: 740,
+            does: 742,
             statuses: 19,
             section: 35,
             in_c: true,
-            parameters: &[(1, 210), (2, 741)],
+            parameters: &[(1, 212), (2, 743)],
         },
         /* cuParamSetSize */
         Description {
-            does: 742,
+            does: 744,
             statuses: 14,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 163)],
+            parameters: &[(0, 212), (1, 165)],
         },
         /* cuParamSetTexRef */
         Description {
-            does: 743,
+            does: 745,
             statuses: 14,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 744), (2, 745)],
+            parameters: &[(0, 212), (1, 746), (2, 747)],
         },
         /* cuParamSetf */
-        Description {
-            does: 746,
-            statuses: 14,
-            section: 18,
-            in_c: true,
-            parameters: &[(0, 210), (1, 747), (2, 220)],
-        },
-        /* cuParamSeti */
         Description {
             does: 748,
             statuses: 14,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 747), (2, 220)],
+            parameters: &[(0, 212), (1, 749), (2, 222)],
         },
-        /* cuParamSetv */
+        /* cuParamSeti */
         Description {
-            does: 749,
+            does: 750,
             statuses: 14,
             section: 18,
             in_c: true,
-            parameters: &[(0, 210), (1, 747), (2, 750), (3, 629)],
+            parameters: &[(0, 212), (1, 749), (2, 222)],
+        },
+        /* cuParamSetv */
+        Description {
+            does: 751,
+            statuses: 14,
+            section: 18,
+            in_c: true,
+            parameters: &[(0, 212), (1, 749), (2, 752), (3, 631)],
         },
         /* cuPointerGetAttribute */
         Description {
-            does: 751,
+            does: 753,
             statuses: 34,
             section: 31,
             in_c: true,
-            parameters: &[(1, 614), (2, 752)],
+            parameters: &[(1, 616), (2, 754)],
         },
         /* cuPointerGetAttributes */
         Description {
-            does: 753,
+            does: 755,
             statuses: 129,
             section: 31,
             in_c: true,
-            parameters: &[(0, 618), (1, 617), (3, 752)],
+            parameters: &[(0, 620), (1, 619), (3, 754)],
         },
         /* cuPointerSetAttribute */
         Description {
-            does: 754,
+            does: 756,
             statuses: 34,
             section: 31,
             in_c: true,
-            parameters: &[(0, 220), (1, 140), (2, 752)],
+            parameters: &[(0, 222), (1, 142), (2, 754)],
         },
         /* cuProfilerStart */
         Description {
-            does: 755,
+            does: 757,
             statuses: 137,
             section: 36,
             in_c: true,
@@ -3557,7 +3557,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuProfilerStop */
         Description {
-            does: 756,
+            does: 758,
             statuses: 137,
             section: 36,
             in_c: true,
@@ -3565,287 +3565,287 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuSignalExternalSemaphoresAsync */
         Description {
-            does: 757,
+            does: 759,
             statuses: 138,
             section: 7,
             in_c: true,
-            parameters: &[(0, 758), (1, 759), (2, 760), (3, 195)],
+            parameters: &[(0, 760), (1, 761), (2, 762), (3, 197)],
         },
         /* cuStreamAddCallback */
-        Description {
-            does: 761,
-            statuses: 103,
-            section: 37,
-            in_c: true,
-            parameters: &[(0, 195), (1, 762), (2, 35), (3, 42)],
-        },
-        /* cuStreamAttachMemAsync */
         Description {
             does: 763,
             statuses: 103,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195), (1, 482), (2, 764), (3, 765)],
+            parameters: &[(0, 197), (1, 764), (2, 35), (3, 42)],
+        },
+        /* cuStreamAttachMemAsync */
+        Description {
+            does: 765,
+            statuses: 103,
+            section: 37,
+            in_c: true,
+            parameters: &[(0, 197), (1, 484), (2, 766), (3, 767)],
         },
         /* cuStreamBatchMemOp */
         Description {
-            does: 766,
+            does: 768,
             statuses: 63,
             section: 38,
             in_c: true,
-            parameters: &[(0, 195), (1, 591), (2, 246), (3, 42)],
+            parameters: &[(0, 197), (1, 593), (2, 248), (3, 42)],
         },
         /* cuStreamBeginCapture */
         Description {
-            does: 767,
+            does: 769,
             statuses: 65,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195), (1, 707)],
+            parameters: &[(0, 197), (1, 770)],
         },
         /* cuStreamBeginCaptureToCig */
         Description {
-            does: 768,
+            does: 771,
             statuses: 139,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195), (1, 769)],
+            parameters: &[(0, 197), (1, 772)],
         },
         /* cuStreamBeginCaptureToGraph */
-        Description {
-            does: 770,
-            statuses: 65,
-            section: 37,
-            in_c: true,
-            parameters: &[(0, 195), (1, 243), (2, 771), (3, 273), (4, 772), (5, 707)],
-        },
-        /* cuStreamBeginRecaptureToGraph */
         Description {
             does: 773,
             statuses: 65,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195), (1, 707), (2, 243), (3, 774), (4, 35)],
+            parameters: &[(0, 197), (1, 245), (2, 774), (3, 275), (4, 775), (5, 770)],
+        },
+        /* cuStreamBeginRecaptureToGraph */
+        Description {
+            does: 776,
+            statuses: 65,
+            section: 37,
+            in_c: true,
+            parameters: &[(0, 197), (1, 770), (2, 245), (3, 777), (4, 35)],
         },
         /* cuStreamCopyAttributes */
         Description {
-            does: 775,
+            does: 778,
             statuses: 5,
             section: 37,
             in_c: true,
-            parameters: &[(0, 331), (1, 332)],
+            parameters: &[(0, 333), (1, 334)],
         },
         /* cuStreamCreate */
         Description {
-            does: 776,
+            does: 779,
             statuses: 114,
             section: 37,
             in_c: true,
-            parameters: &[(1, 777)],
+            parameters: &[(1, 780)],
         },
         /* cuStreamCreateWithPriority */
         Description {
-            does: 778,
+            does: 781,
             statuses: 114,
             section: 37,
             in_c: true,
-            parameters: &[(1, 779), (2, 780)],
+            parameters: &[(1, 782), (2, 783)],
         },
         /* cuStreamDestroy */
         Description {
-            does: 781,
+            does: 784,
             statuses: 4,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamEndCapture */
         Description {
-            does: 782,
+            does: 785,
             statuses: 140,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamEndCaptureToCig */
         Description {
-            does: 783,
+            does: 786,
             statuses: 140,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamGetAttribute */
         Description {
-            does: 784,
+            does: 787,
             statuses: 74,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195), (1, 334)],
+            parameters: &[(0, 197), (1, 336)],
         },
         /* cuStreamGetCaptureInfo */
         Description {
-            does: 785,
+            does: 788,
             statuses: 141,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamGetCaptureInfo_cuda12 */
         Description {
-            does: 785,
+            does: 788,
             statuses: 141,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamGetCtx */
         Description {
-            does: 786,
+            does: 789,
             statuses: 103,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamGetCtx_v2 */
         Description {
-            does: 787,
+            does: 790,
             statuses: 51,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamGetDevResource */
         Description {
-            does: 788,
+            does: 791,
             statuses: 142,
             section: 6,
             in_c: true,
-            parameters: &[(0, 195), (2, 58)],
+            parameters: &[(0, 197), (2, 58)],
         },
         /* cuStreamGetDevice */
         Description {
-            does: 789,
+            does: 792,
             statuses: 143,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamGetFlags */
-        Description {
-            does: 790,
-            statuses: 143,
-            section: 37,
-            in_c: true,
-            parameters: &[(0, 195)],
-        },
-        /* cuStreamGetGreenCtx */
-        Description {
-            does: 791,
-            statuses: 51,
-            section: 6,
-            in_c: true,
-            parameters: &[(0, 195)],
-        },
-        /* cuStreamGetId */
-        Description {
-            does: 792,
-            statuses: 74,
-            section: 37,
-            in_c: true,
-            parameters: &[(0, 195)],
-        },
-        /* cuStreamGetPriority */
         Description {
             does: 793,
             statuses: 143,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
-        /* cuStreamIsCapturing */
+        /* cuStreamGetGreenCtx */
         Description {
             does: 794,
-            statuses: 144,
-            section: 37,
+            statuses: 51,
+            section: 6,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
-        /* cuStreamQuery */
+        /* cuStreamGetId */
         Description {
             does: 795,
-            statuses: 145,
-            section: 37,
-            in_c: true,
-            parameters: &[(0, 195)],
-        },
-        /* cuStreamSetAttribute */
-        Description {
-            does: 796,
             statuses: 74,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195), (1, 334), (2, 220)],
+            parameters: &[(0, 197)],
+        },
+        /* cuStreamGetPriority */
+        Description {
+            does: 796,
+            statuses: 143,
+            section: 37,
+            in_c: true,
+            parameters: &[(0, 197)],
+        },
+        /* cuStreamIsCapturing */
+        Description {
+            does: 797,
+            statuses: 144,
+            section: 37,
+            in_c: true,
+            parameters: &[(0, 197)],
+        },
+        /* cuStreamQuery */
+        Description {
+            does: 798,
+            statuses: 145,
+            section: 37,
+            in_c: true,
+            parameters: &[(0, 197)],
+        },
+        /* cuStreamSetAttribute */
+        Description {
+            does: 799,
+            statuses: 74,
+            section: 37,
+            in_c: true,
+            parameters: &[(0, 197), (1, 336), (2, 222)],
         },
         /* cuStreamSynchronize */
         Description {
-            does: 797,
+            does: 800,
             statuses: 51,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195)],
+            parameters: &[(0, 197)],
         },
         /* cuStreamUpdateCaptureDependencies */
         Description {
-            does: 798,
+            does: 801,
             statuses: 146,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195), (1, 799), (2, 273), (3, 800), (4, 801)],
+            parameters: &[(0, 197), (1, 802), (2, 275), (3, 803), (4, 804)],
         },
         /* cuStreamWaitEvent */
         Description {
-            does: 802,
+            does: 805,
             statuses: 51,
             section: 37,
             in_c: true,
-            parameters: &[(0, 195), (1, 74), (2, 803)],
+            parameters: &[(0, 197), (1, 74), (2, 806)],
         },
         /* cuStreamWaitValue32 */
         Description {
-            does: 804,
+            does: 807,
             statuses: 63,
             section: 38,
             in_c: true,
-            parameters: &[(0, 195), (1, 805), (2, 806), (3, 807)],
+            parameters: &[(0, 197), (1, 808), (2, 809), (3, 810)],
         },
         /* cuStreamWaitValue64 */
         Description {
-            does: 808,
+            does: 811,
             statuses: 63,
             section: 38,
             in_c: true,
-            parameters: &[(0, 195), (1, 805), (2, 806), (3, 807)],
+            parameters: &[(0, 197), (1, 808), (2, 809), (3, 810)],
         },
         /* cuStreamWriteValue32 */
-        Description {
-            does: 809,
-            statuses: 63,
-            section: 38,
-            in_c: true,
-            parameters: &[(0, 195), (1, 805), (2, 810), (3, 811)],
-        },
-        /* cuStreamWriteValue64 */
         Description {
             does: 812,
             statuses: 63,
             section: 38,
             in_c: true,
-            parameters: &[(0, 195), (1, 805), (2, 810), (3, 811)],
+            parameters: &[(0, 197), (1, 808), (2, 813), (3, 814)],
+        },
+        /* cuStreamWriteValue64 */
+        Description {
+            does: 815,
+            statuses: 63,
+            section: 38,
+            in_c: true,
+            parameters: &[(0, 197), (1, 808), (2, 813), (3, 814)],
         },
         /* cuSurfObjectCreate */
         Description {
-            does: 813,
+            does: 816,
             statuses: 14,
             section: 39,
             in_c: true,
@@ -3853,162 +3853,162 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuSurfObjectDestroy */
         Description {
-            does: 814,
+            does: 817,
             statuses: 14,
             section: 39,
             in_c: true,
-            parameters: &[(0, 815)],
+            parameters: &[(0, 818)],
         },
         /* cuSurfObjectGetResourceDesc */
         Description {
-            does: 816,
+            does: 819,
             statuses: 14,
             section: 39,
             in_c: true,
-            parameters: &[(1, 815)],
+            parameters: &[(1, 818)],
         },
         /* cuSurfRefGetArray */
         Description {
-            does: 817,
+            does: 820,
             statuses: 14,
             section: 40,
             in_c: true,
-            parameters: &[(1, 818)],
+            parameters: &[(1, 821)],
         },
         /* cuSurfRefSetArray */
         Description {
-            does: 819,
+            does: 822,
             statuses: 14,
             section: 40,
             in_c: true,
-            parameters: &[(0, 818), (1, 4), (2, 42)],
+            parameters: &[(0, 821), (1, 4), (2, 42)],
         },
         /* cuTensorMapEncodeIm2col */
         Description {
-            does: 820,
+            does: 823,
             statuses: 14,
             section: 41,
             in_c: true,
             parameters: &[
-                (1, 821),
-                (2, 822),
-                (3, 823),
-                (4, 824),
-                (5, 825),
-                (6, 826),
-                (7, 827),
-                (8, 828),
-                (9, 829),
-                (10, 830),
-                (11, 831),
-                (12, 832),
-                (13, 833),
-                (14, 834),
-            ],
-        },
-        /* cuTensorMapEncodeIm2colWide */
-        Description {
-            does: 835,
-            statuses: 14,
-            section: 41,
-            in_c: true,
-            parameters: &[
-                (1, 821),
-                (2, 822),
-                (3, 823),
-                (4, 824),
-                (5, 825),
-                (6, 836),
-                (7, 837),
-                (8, 828),
-                (9, 829),
-                (10, 830),
-                (11, 831),
-                (12, 838),
-                (13, 832),
-                (14, 833),
-                (15, 834),
-            ],
-        },
-        /* cuTensorMapEncodeTiled */
-        Description {
-            does: 839,
-            statuses: 14,
-            section: 41,
-            in_c: true,
-            parameters: &[
-                (1, 821),
-                (2, 822),
-                (3, 823),
-                (4, 824),
-                (5, 825),
-                (6, 840),
+                (1, 824),
+                (2, 825),
+                (3, 826),
+                (4, 827),
+                (5, 828),
+                (6, 829),
                 (7, 830),
                 (8, 831),
                 (9, 832),
                 (10, 833),
                 (11, 834),
+                (12, 835),
+                (13, 836),
+                (14, 837),
+            ],
+        },
+        /* cuTensorMapEncodeIm2colWide */
+        Description {
+            does: 838,
+            statuses: 14,
+            section: 41,
+            in_c: true,
+            parameters: &[
+                (1, 824),
+                (2, 825),
+                (3, 826),
+                (4, 827),
+                (5, 828),
+                (6, 839),
+                (7, 840),
+                (8, 831),
+                (9, 832),
+                (10, 833),
+                (11, 834),
+                (12, 841),
+                (13, 835),
+                (14, 836),
+                (15, 837),
+            ],
+        },
+        /* cuTensorMapEncodeTiled */
+        Description {
+            does: 842,
+            statuses: 14,
+            section: 41,
+            in_c: true,
+            parameters: &[
+                (1, 824),
+                (2, 825),
+                (3, 826),
+                (4, 827),
+                (5, 828),
+                (6, 843),
+                (7, 833),
+                (8, 834),
+                (9, 835),
+                (10, 836),
+                (11, 837),
             ],
         },
         /* cuTensorMapReplaceAddress */
         Description {
-            does: 841,
+            does: 844,
             statuses: 14,
             section: 41,
             in_c: true,
-            parameters: &[(0, 842), (1, 823)],
+            parameters: &[(0, 845), (1, 826)],
         },
         /* cuTensorMapSetAllocationClass */
         Description {
-            does: 843,
+            does: 846,
             statuses: 14,
             section: 41,
             in_c: true,
-            parameters: &[(0, 842), (1, 844)],
+            parameters: &[(0, 845), (1, 847)],
         },
         /* cuTexObjectCreate */
-        Description {
-            does: 845,
-            statuses: 14,
-            section: 42,
-            in_c: true,
-            parameters: &[(1, 506), (2, 846), (3, 847)],
-        },
-        /* cuTexObjectDestroy */
         Description {
             does: 848,
             statuses: 14,
             section: 42,
             in_c: true,
-            parameters: &[(0, 849)],
+            parameters: &[(1, 508), (2, 849), (3, 850)],
         },
-        /* cuTexObjectGetResourceDesc */
-        Description {
-            does: 850,
-            statuses: 14,
-            section: 42,
-            in_c: true,
-            parameters: &[(1, 849)],
-        },
-        /* cuTexObjectGetResourceViewDesc */
+        /* cuTexObjectDestroy */
         Description {
             does: 851,
             statuses: 14,
             section: 42,
             in_c: true,
-            parameters: &[(1, 849)],
+            parameters: &[(0, 852)],
         },
-        /* cuTexObjectGetTextureDesc */
+        /* cuTexObjectGetResourceDesc */
         Description {
-            does: 852,
+            does: 853,
             statuses: 14,
             section: 42,
             in_c: true,
-            parameters: &[(1, 849)],
+            parameters: &[(1, 852)],
+        },
+        /* cuTexObjectGetResourceViewDesc */
+        Description {
+            does: 854,
+            statuses: 14,
+            section: 42,
+            in_c: true,
+            parameters: &[(1, 852)],
+        },
+        /* cuTexObjectGetTextureDesc */
+        Description {
+            does: 855,
+            statuses: 14,
+            section: 42,
+            in_c: true,
+            parameters: &[(1, 852)],
         },
         /* cuTexRefCreate */
         Description {
-            does: 853,
+            does: 856,
             statuses: 14,
             section: 43,
             in_c: true,
@@ -4016,267 +4016,267 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cuTexRefDestroy */
         Description {
-            does: 854,
+            does: 857,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745)],
+            parameters: &[(0, 747)],
         },
         /* cuTexRefGetAddress */
-        Description {
-            does: 855,
-            statuses: 14,
-            section: 43,
-            in_c: true,
-            parameters: &[(1, 745)],
-        },
-        /* cuTexRefGetAddressMode */
-        Description {
-            does: 856,
-            statuses: 14,
-            section: 43,
-            in_c: true,
-            parameters: &[(1, 745), (2, 857)],
-        },
-        /* cuTexRefGetArray */
         Description {
             does: 858,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(1, 745)],
+            parameters: &[(1, 747)],
         },
-        /* cuTexRefGetBorderColor */
+        /* cuTexRefGetAddressMode */
         Description {
             does: 859,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(1, 745)],
+            parameters: &[(1, 747), (2, 860)],
         },
-        /* cuTexRefGetFilterMode */
-        Description {
-            does: 860,
-            statuses: 14,
-            section: 43,
-            in_c: true,
-            parameters: &[(1, 745)],
-        },
-        /* cuTexRefGetFlags */
+        /* cuTexRefGetArray */
         Description {
             does: 861,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(1, 745)],
+            parameters: &[(1, 747)],
         },
-        /* cuTexRefGetFormat */
+        /* cuTexRefGetBorderColor */
         Description {
             does: 862,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(2, 745)],
+            parameters: &[(1, 747)],
         },
-        /* cuTexRefGetMaxAnisotropy */
+        /* cuTexRefGetFilterMode */
         Description {
             does: 863,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(1, 745)],
+            parameters: &[(1, 747)],
         },
-        /* cuTexRefGetMipmapFilterMode */
+        /* cuTexRefGetFlags */
         Description {
             does: 864,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(1, 745)],
+            parameters: &[(1, 747)],
         },
-        /* cuTexRefGetMipmapLevelBias */
+        /* cuTexRefGetFormat */
         Description {
             does: 865,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(1, 745)],
+            parameters: &[(2, 747)],
         },
-        /* cuTexRefGetMipmapLevelClamp */
+        /* cuTexRefGetMaxAnisotropy */
         Description {
             does: 866,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(2, 745)],
+            parameters: &[(1, 747)],
         },
-        /* cuTexRefGetMipmappedArray */
+        /* cuTexRefGetMipmapFilterMode */
         Description {
             does: 867,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(1, 745)],
+            parameters: &[(1, 747)],
         },
-        /* cuTexRefSetAddress */
+        /* cuTexRefGetMipmapLevelBias */
         Description {
             does: 868,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 869), (1, 745), (2, 482), (3, 446)],
+            parameters: &[(1, 747)],
         },
-        /* cuTexRefSetAddress2D */
+        /* cuTexRefGetMipmapLevelClamp */
+        Description {
+            does: 869,
+            statuses: 14,
+            section: 43,
+            in_c: true,
+            parameters: &[(2, 747)],
+        },
+        /* cuTexRefGetMipmappedArray */
         Description {
             does: 870,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 871), (2, 482), (3, 530)],
+            parameters: &[(1, 747)],
+        },
+        /* cuTexRefSetAddress */
+        Description {
+            does: 871,
+            statuses: 14,
+            section: 43,
+            in_c: true,
+            parameters: &[(0, 872), (1, 747), (2, 484), (3, 447)],
+        },
+        /* cuTexRefSetAddress2D */
+        Description {
+            does: 873,
+            statuses: 14,
+            section: 43,
+            in_c: true,
+            parameters: &[(0, 747), (1, 874), (2, 484), (3, 532)],
         },
         /* cuTexRefSetAddressMode */
         Description {
-            does: 872,
+            does: 875,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 857), (2, 873)],
+            parameters: &[(0, 747), (1, 860), (2, 876)],
         },
         /* cuTexRefSetArray */
         Description {
-            does: 874,
+            does: 877,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 4), (2, 875)],
+            parameters: &[(0, 747), (1, 4), (2, 878)],
         },
         /* cuTexRefSetBorderColor */
         Description {
-            does: 876,
+            does: 879,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 877)],
+            parameters: &[(0, 747), (1, 880)],
         },
         /* cuTexRefSetFilterMode */
         Description {
-            does: 878,
+            does: 881,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 879)],
+            parameters: &[(0, 747), (1, 882)],
         },
         /* cuTexRefSetFlags */
         Description {
-            does: 880,
+            does: 883,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 881)],
+            parameters: &[(0, 747), (1, 884)],
         },
         /* cuTexRefSetFormat */
         Description {
-            does: 882,
+            does: 885,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 146), (2, 883)],
+            parameters: &[(0, 747), (1, 148), (2, 886)],
         },
         /* cuTexRefSetMaxAnisotropy */
-        Description {
-            does: 884,
-            statuses: 14,
-            section: 43,
-            in_c: true,
-            parameters: &[(0, 745), (1, 885)],
-        },
-        /* cuTexRefSetMipmapFilterMode */
-        Description {
-            does: 886,
-            statuses: 14,
-            section: 43,
-            in_c: true,
-            parameters: &[(0, 745), (1, 879)],
-        },
-        /* cuTexRefSetMipmapLevelBias */
         Description {
             does: 887,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 888)],
+            parameters: &[(0, 747), (1, 888)],
         },
-        /* cuTexRefSetMipmapLevelClamp */
+        /* cuTexRefSetMipmapFilterMode */
         Description {
             does: 889,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 890), (2, 891)],
+            parameters: &[(0, 747), (1, 882)],
         },
-        /* cuTexRefSetMipmappedArray */
+        /* cuTexRefSetMipmapLevelBias */
+        Description {
+            does: 890,
+            statuses: 14,
+            section: 43,
+            in_c: true,
+            parameters: &[(0, 747), (1, 891)],
+        },
+        /* cuTexRefSetMipmapLevelClamp */
         Description {
             does: 892,
             statuses: 14,
             section: 43,
             in_c: true,
-            parameters: &[(0, 745), (1, 4), (2, 875)],
+            parameters: &[(0, 747), (1, 893), (2, 894)],
+        },
+        /* cuTexRefSetMipmappedArray */
+        Description {
+            does: 895,
+            statuses: 14,
+            section: 43,
+            in_c: true,
+            parameters: &[(0, 747), (1, 4), (2, 878)],
         },
         /* cuThreadExchangeStreamCaptureMode */
         Description {
-            does: 893,
+            does: 896,
             statuses: 65,
             section: 37,
             in_c: true,
-            parameters: &[(0, 707)],
+            parameters: &[(0, 770)],
         },
         /* cuUserObjectCreate */
         Description {
-            does: 894,
+            does: 897,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(1, 895), (2, 896), (3, 897), (4, 898)],
+            parameters: &[(1, 898), (2, 899), (3, 900), (4, 901)],
         },
         /* cuUserObjectRelease */
         Description {
-            does: 899,
+            does: 902,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 359), (1, 360)],
+            parameters: &[(0, 361), (1, 362)],
         },
         /* cuUserObjectRetain */
         Description {
-            does: 900,
+            does: 903,
             statuses: 5,
             section: 11,
             in_c: true,
-            parameters: &[(0, 359), (1, 360)],
+            parameters: &[(0, 361), (1, 362)],
         },
         /* cuVDPAUCtxCreate */
         Description {
-            does: 901,
+            does: 904,
             statuses: 50,
             section: 24,
             in_c: true,
-            parameters: &[(1, 902), (2, 903), (3, 904), (4, 905)],
+            parameters: &[(1, 905), (2, 906), (3, 907), (4, 908)],
         },
         /* cuVDPAUGetDevice */
         Description {
-            does: 906,
+            does: 909,
             statuses: 14,
             section: 24,
             in_c: true,
-            parameters: &[(1, 904), (2, 905)],
+            parameters: &[(1, 907), (2, 908)],
         },
         /* cuWaitExternalSemaphoresAsync */
         Description {
-            does: 907,
+            does: 910,
             statuses: 147,
             section: 7,
             in_c: true,
-            parameters: &[(0, 758), (1, 908), (2, 760), (3, 195)],
+            parameters: &[(0, 760), (1, 911), (2, 762), (3, 197)],
         },
     ],
     texts: &[
@@ -4396,10 +4396,11 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "Returns the device with a PCI bus id.",
         "text of the form domain:bus:device.function, in hexadecimal",
         "Returns the number of fabric cliques that a device belongs to.",
-        "number of elements",
+        "number of cliques",
         "Returns the fabric cliques that a device belongs to.",
         "room for cliques; afterwards their number",
         "Returns the number of CUDA devices. It is 0, without an error, if there are none.",
+        "number of devices",
         "Returns the pool that a device has from the beginning. It cannot be destroyed.",
         "Returns a resource of a device, such as its multiprocessors, to be split for green contexts.",
         "Tells whether a device supports an execution affinity for contexts.",
@@ -4409,6 +4410,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "Returns which atomic operations of a device work on memory of the host, and how.",
         "a mask of CUatomicOperationCapability for each operation",
         "the operations to ask for",
+        "number of elements",
         "Returns the locally unique identifier of a device and the mask of its nodes. It exists on Windows only.",
         "Returns the pool that cuMemAllocAsync uses on a device.",
         "the memory pool",
@@ -4712,7 +4714,6 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "the arguments: a pair (values, types), the address of an array of pointers, or None",
         "Queues a kernel on several devices whose blocks can synchronize across devices. Deprecated.",
         "one launch per device",
-        "number of devices",
         "CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_*",
         "Launches a grid of a kernel. Deprecated: use cuLaunchKernel.",
         "Queues a grid of a kernel in a stream. Deprecated: use cuLaunchKernel.",
@@ -4731,6 +4732,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "Returns a kernel of a library. It belongs to no context and can be launched in any.",
         "its name in the code, as bytes; C++ names are mangled",
         "Returns the number of kernels in a library.",
+        "number of kernels",
         "Returns address and size of a library's managed variable. The address is the same in all contexts.",
         "Returns a library's module in the current context.",
         "Returns the address of a function that host and devices can call through the same pointer.",
@@ -4987,7 +4989,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "Returns the number of kernels in a module.",
         "Returns the address and the size of a global or constant variable of a module.",
         "Returns whether code is loaded at once or when it is first used. The environment variable CUDA_MODULE_LOADING decides it.",
-        "which unsafe calls of other threads a capture forbids: a CUstreamCaptureMode",
+        "a CUmoduleLoadingMode",
         "Returns a surface reference of a module. Deprecated: use surface objects.",
         "Returns a texture reference of a module. Deprecated: use texture objects.",
         "Loads a module from a file of PTX, a cubin or a fat binary into the current context.",
@@ -5048,6 +5050,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_HOST or CU_MEM_ATTACH_SINGLE",
         "Queues several waits for and writes of words in a stream with one call.",
         "Begins to capture: work queued in the stream becomes nodes of a graph and is not executed.",
+        "which unsafe calls of other threads a capture forbids: a CUstreamCaptureMode",
         "Begins to capture the work of a stream for a graphics queue (CUDA in graphics).",
         "the queue's parameters",
         "Begins to capture the work of a stream into an existing graph.",

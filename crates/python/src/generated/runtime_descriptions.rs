@@ -947,61 +947,61 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
                 (3, 198),
                 (4, 222),
                 (5, 223),
-                (6, 172),
-                (7, 224),
+                (6, 224),
+                (7, 225),
             ],
         },
         /* cudaGraphAddMemsetNode */
         Description {
-            does: 225,
+            does: 226,
             statuses: 12,
             section: 9,
             in_c: true,
-            parameters: &[(1, 196), (2, 197), (3, 198), (4, 226)],
+            parameters: &[(1, 196), (2, 197), (3, 198), (4, 227)],
         },
         /* cudaGraphAddNode */
         Description {
-            does: 227,
+            does: 228,
             statuses: 42,
             section: 9,
             in_c: true,
-            parameters: &[(1, 196), (2, 197), (3, 228), (4, 198), (5, 229)],
+            parameters: &[(1, 196), (2, 197), (3, 229), (4, 198), (5, 230)],
         },
         /* cudaGraphChildGraphNodeGetGraph */
         Description {
-            does: 230,
+            does: 231,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232)],
         },
         /* cudaGraphClone */
         Description {
-            does: 232,
+            does: 233,
             statuses: 43,
             section: 9,
             in_c: true,
-            parameters: &[(1, 233)],
+            parameters: &[(1, 234)],
         },
         /* cudaGraphConditionalHandleCreate */
         Description {
-            does: 234,
+            does: 235,
             statuses: 0,
             section: 9,
             in_c: true,
-            parameters: &[(1, 196), (2, 235), (3, 236)],
+            parameters: &[(1, 196), (2, 236), (3, 237)],
         },
         /* cudaGraphConditionalHandleCreate_v2 */
         Description {
-            does: 234,
+            does: 235,
             statuses: 0,
             section: 9,
             in_c: true,
-            parameters: &[(1, 196), (2, 60), (3, 235), (4, 236)],
+            parameters: &[(1, 196), (2, 60), (3, 236), (4, 237)],
         },
         /* cudaGraphCreate */
         Description {
-            does: 237,
+            does: 238,
             statuses: 43,
             section: 9,
             in_c: true,
@@ -1009,15 +1009,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaGraphDebugDotPrint */
         Description {
-            does: 238,
+            does: 239,
             statuses: 44,
             section: 9,
             in_c: true,
-            parameters: &[(0, 196), (1, 239), (2, 240)],
+            parameters: &[(0, 196), (1, 240), (2, 241)],
         },
         /* cudaGraphDestroy */
         Description {
-            does: 241,
+            does: 242,
             statuses: 1,
             section: 9,
             in_c: true,
@@ -1025,207 +1025,207 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaGraphDestroyNode */
         Description {
-            does: 242,
-            statuses: 1,
-            section: 9,
-            in_c: true,
-            parameters: &[(0, 231)],
-        },
-        /* cudaGraphEventRecordNodeGetEvent */
-        Description {
             does: 243,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphEventRecordNodeSetEvent */
+        /* cudaGraphEventRecordNodeGetEvent */
         Description {
             does: 244,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 121)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphEventWaitNodeGetEvent */
+        /* cudaGraphEventRecordNodeSetEvent */
         Description {
             does: 245,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232), (1, 121)],
         },
-        /* cudaGraphEventWaitNodeSetEvent */
+        /* cudaGraphEventWaitNodeGetEvent */
         Description {
             does: 246,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 121)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphExecChildGraphNodeSetParams */
+        /* cudaGraphEventWaitNodeSetEvent */
         Description {
             does: 247,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 249)],
+            parameters: &[(0, 232), (1, 121)],
         },
-        /* cudaGraphExecDestroy */
+        /* cudaGraphExecChildGraphNodeSetParams */
         Description {
-            does: 250,
+            does: 248,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248)],
+            parameters: &[(0, 249), (1, 232), (2, 250)],
         },
-        /* cudaGraphExecEventRecordNodeSetEvent */
+        /* cudaGraphExecDestroy */
         Description {
             does: 251,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 121)],
+            parameters: &[(0, 249)],
         },
-        /* cudaGraphExecEventWaitNodeSetEvent */
+        /* cudaGraphExecEventRecordNodeSetEvent */
         Description {
             does: 252,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 121)],
+            parameters: &[(0, 249), (1, 232), (2, 121)],
         },
-        /* cudaGraphExecExternalSemaphoresSignalNodeSetParams */
+        /* cudaGraphExecEventWaitNodeSetEvent */
         Description {
             does: 253,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 209)],
+            parameters: &[(0, 249), (1, 232), (2, 121)],
         },
-        /* cudaGraphExecExternalSemaphoresWaitNodeSetParams */
+        /* cudaGraphExecExternalSemaphoresSignalNodeSetParams */
         Description {
             does: 254,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 209)],
+            parameters: &[(0, 249), (1, 232), (2, 209)],
         },
-        /* cudaGraphExecGetFlags */
+        /* cudaGraphExecExternalSemaphoresWaitNodeSetParams */
         Description {
             does: 255,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248)],
+            parameters: &[(0, 249), (1, 232), (2, 209)],
         },
-        /* cudaGraphExecGetId */
+        /* cudaGraphExecGetFlags */
         Description {
             does: 256,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248)],
+            parameters: &[(0, 249)],
         },
-        /* cudaGraphExecHostNodeSetParams */
+        /* cudaGraphExecGetId */
         Description {
             does: 257,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 212)],
+            parameters: &[(0, 249)],
         },
-        /* cudaGraphExecKernelNodeSetParams */
+        /* cudaGraphExecHostNodeSetParams */
         Description {
             does: 258,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 259)],
+            parameters: &[(0, 249), (1, 232), (2, 212)],
         },
-        /* cudaGraphExecMemcpyNodeSetParams */
+        /* cudaGraphExecKernelNodeSetParams */
         Description {
-            does: 260,
+            does: 259,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 220)],
+            parameters: &[(0, 249), (1, 232), (2, 260)],
         },
-        /* cudaGraphExecMemcpyNodeSetParams1D */
+        /* cudaGraphExecMemcpyNodeSetParams */
         Description {
             does: 261,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 222), (3, 223), (4, 172), (5, 224)],
+            parameters: &[(0, 249), (1, 232), (2, 220)],
         },
-        /* cudaGraphExecMemsetNodeSetParams */
+        /* cudaGraphExecMemcpyNodeSetParams1D */
         Description {
             does: 262,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 226)],
+            parameters: &[(0, 249), (1, 232), (2, 222), (3, 223), (4, 224), (5, 225)],
         },
-        /* cudaGraphExecNodeSetParams */
+        /* cudaGraphExecMemsetNodeSetParams */
         Description {
             does: 263,
-            statuses: 42,
-            section: 9,
-            in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 264)],
-        },
-        /* cudaGraphExecUpdate */
-        Description {
-            does: 265,
-            statuses: 45,
-            section: 9,
-            in_c: true,
-            parameters: &[(0, 248), (1, 249), (2, 266)],
-        },
-        /* cudaGraphExternalSemaphoresSignalNodeGetParams */
-        Description {
-            does: 267,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 249), (1, 232), (2, 227)],
         },
-        /* cudaGraphExternalSemaphoresSignalNodeSetParams */
+        /* cudaGraphExecNodeSetParams */
+        Description {
+            does: 264,
+            statuses: 42,
+            section: 9,
+            in_c: true,
+            parameters: &[(0, 249), (1, 232), (2, 265)],
+        },
+        /* cudaGraphExecUpdate */
+        Description {
+            does: 266,
+            statuses: 45,
+            section: 9,
+            in_c: true,
+            parameters: &[(0, 249), (1, 250), (2, 267)],
+        },
+        /* cudaGraphExternalSemaphoresSignalNodeGetParams */
         Description {
             does: 268,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 209)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphExternalSemaphoresWaitNodeGetParams */
+        /* cudaGraphExternalSemaphoresSignalNodeSetParams */
         Description {
             does: 269,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232), (1, 209)],
         },
-        /* cudaGraphExternalSemaphoresWaitNodeSetParams */
+        /* cudaGraphExternalSemaphoresWaitNodeGetParams */
         Description {
             does: 270,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 209)],
+            parameters: &[(0, 232)],
+        },
+        /* cudaGraphExternalSemaphoresWaitNodeSetParams */
+        Description {
+            does: 271,
+            statuses: 1,
+            section: 9,
+            in_c: true,
+            parameters: &[(0, 232), (1, 209)],
         },
         /* cudaGraphGetEdges */
         Description {
-            does: 271,
+            does: 272,
             statuses: 46,
             section: 9,
             in_c: true,
-            parameters: &[(0, 196), (4, 272)],
+            parameters: &[(0, 196), (4, 273)],
         },
         /* cudaGraphGetId */
         Description {
-            does: 273,
+            does: 274,
             statuses: 1,
             section: 9,
             in_c: true,
@@ -1233,63 +1233,63 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaGraphGetNodes */
         Description {
-            does: 274,
+            does: 275,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 196), (2, 275)],
+            parameters: &[(0, 196), (2, 276)],
         },
         /* cudaGraphGetRootNodes */
-        Description {
-            does: 276,
-            statuses: 1,
-            section: 9,
-            in_c: true,
-            parameters: &[(0, 196), (2, 275)],
-        },
-        /* cudaGraphHostNodeGetParams */
         Description {
             does: 277,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 196), (2, 276)],
         },
-        /* cudaGraphHostNodeSetParams */
+        /* cudaGraphHostNodeGetParams */
         Description {
             does: 278,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 212)],
+            parameters: &[(0, 232)],
+        },
+        /* cudaGraphHostNodeSetParams */
+        Description {
+            does: 279,
+            statuses: 1,
+            section: 9,
+            in_c: true,
+            parameters: &[(0, 232), (1, 212)],
         },
         /* cudaGraphInstantiate */
         Description {
-            does: 279,
+            does: 280,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(1, 196), (2, 280)],
+            parameters: &[(1, 196), (2, 281)],
         },
         /* cudaGraphInstantiateWithFlags */
         Description {
-            does: 279,
+            does: 280,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(1, 196), (2, 280)],
+            parameters: &[(1, 196), (2, 281)],
         },
         /* cudaGraphInstantiateWithParams */
         Description {
-            does: 281,
+            does: 282,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(1, 196), (2, 282)],
+            parameters: &[(1, 196), (2, 283)],
         },
         /* cudaGraphKernelNodeCopyAttributes */
         Description {
-            does: 283,
+            does: 284,
             statuses: 4,
             section: 9,
             in_c: true,
@@ -1297,199 +1297,199 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaGraphKernelNodeGetAttribute */
         Description {
-            does: 284,
+            does: 285,
             statuses: 2,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 285)],
+            parameters: &[(0, 232), (1, 286)],
         },
         /* cudaGraphKernelNodeGetParams */
         Description {
-            does: 286,
+            does: 287,
             statuses: 40,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232)],
         },
         /* cudaGraphKernelNodeSetAttribute */
         Description {
-            does: 287,
+            does: 288,
             statuses: 2,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 285), (2, 162)],
+            parameters: &[(0, 232), (1, 286), (2, 162)],
         },
         /* cudaGraphKernelNodeSetParams */
         Description {
-            does: 288,
+            does: 289,
             statuses: 47,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 259)],
+            parameters: &[(0, 232), (1, 260)],
         },
         /* cudaGraphLaunch */
-        Description {
-            does: 289,
-            statuses: 1,
-            section: 9,
-            in_c: true,
-            parameters: &[(0, 248), (1, 134)],
-        },
-        /* cudaGraphMemAllocNodeGetParams */
         Description {
             does: 290,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 249), (1, 134)],
         },
-        /* cudaGraphMemFreeNodeGetParams */
+        /* cudaGraphMemAllocNodeGetParams */
         Description {
             does: 291,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphMemcpyNodeGetParams */
+        /* cudaGraphMemFreeNodeGetParams */
         Description {
             does: 292,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphMemcpyNodeSetParams */
+        /* cudaGraphMemcpyNodeGetParams */
         Description {
             does: 293,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 220)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphMemcpyNodeSetParams1D */
+        /* cudaGraphMemcpyNodeSetParams */
         Description {
             does: 294,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 222), (2, 223), (3, 172), (4, 224)],
+            parameters: &[(0, 232), (1, 220)],
         },
-        /* cudaGraphMemsetNodeGetParams */
+        /* cudaGraphMemcpyNodeSetParams1D */
         Description {
             does: 295,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232), (1, 222), (2, 223), (3, 224), (4, 225)],
         },
-        /* cudaGraphMemsetNodeSetParams */
+        /* cudaGraphMemsetNodeGetParams */
         Description {
             does: 296,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (1, 226)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphNodeFindInClone */
+        /* cudaGraphMemsetNodeSetParams */
         Description {
             does: 297,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(1, 298), (2, 299)],
+            parameters: &[(0, 232), (1, 227)],
         },
-        /* cudaGraphNodeGetContainingGraph */
+        /* cudaGraphNodeFindInClone */
         Description {
-            does: 300,
+            does: 298,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(1, 299), (2, 300)],
         },
-        /* cudaGraphNodeGetDependencies */
+        /* cudaGraphNodeGetContainingGraph */
         Description {
             does: 301,
-            statuses: 46,
+            statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (3, 275)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphNodeGetDependentNodes */
+        /* cudaGraphNodeGetDependencies */
         Description {
             does: 302,
             statuses: 46,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231), (3, 275)],
+            parameters: &[(0, 232), (3, 276)],
         },
-        /* cudaGraphNodeGetEnabled */
+        /* cudaGraphNodeGetDependentNodes */
         Description {
             does: 303,
-            statuses: 1,
+            statuses: 46,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 43)],
+            parameters: &[(0, 232), (3, 276)],
         },
-        /* cudaGraphNodeGetLocalId */
+        /* cudaGraphNodeGetEnabled */
         Description {
             does: 304,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 249), (1, 232), (2, 43)],
         },
-        /* cudaGraphNodeGetParams */
+        /* cudaGraphNodeGetLocalId */
         Description {
             does: 305,
-            statuses: 16,
-            section: 9,
-            in_c: true,
-            parameters: &[(0, 231)],
-        },
-        /* cudaGraphNodeGetToolsId */
-        Description {
-            does: 306,
-            statuses: 48,
-            section: 9,
-            in_c: true,
-            parameters: &[(0, 231)],
-        },
-        /* cudaGraphNodeGetType */
-        Description {
-            does: 307,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 231)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphNodeSetEnabled */
+        /* cudaGraphNodeGetParams */
+        Description {
+            does: 306,
+            statuses: 16,
+            section: 9,
+            in_c: true,
+            parameters: &[(0, 232)],
+        },
+        /* cudaGraphNodeGetToolsId */
+        Description {
+            does: 307,
+            statuses: 48,
+            section: 9,
+            in_c: true,
+            parameters: &[(0, 232)],
+        },
+        /* cudaGraphNodeGetType */
         Description {
             does: 308,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 231), (2, 43)],
+            parameters: &[(0, 232)],
         },
-        /* cudaGraphNodeSetParams */
+        /* cudaGraphNodeSetEnabled */
         Description {
             does: 309,
-            statuses: 42,
-            section: 9,
-            in_c: true,
-            parameters: &[(0, 231), (1, 264)],
-        },
-        /* cudaGraphReleaseUserObject */
-        Description {
-            does: 310,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 196), (1, 311), (2, 312)],
+            parameters: &[(0, 249), (1, 232), (2, 43)],
+        },
+        /* cudaGraphNodeSetParams */
+        Description {
+            does: 310,
+            statuses: 42,
+            section: 9,
+            in_c: true,
+            parameters: &[(0, 232), (1, 265)],
+        },
+        /* cudaGraphReleaseUserObject */
+        Description {
+            does: 311,
+            statuses: 1,
+            section: 9,
+            in_c: true,
+            parameters: &[(0, 196), (1, 312), (2, 313)],
         },
         /* cudaGraphRemoveDependencies */
         Description {
-            does: 313,
+            does: 314,
             statuses: 1,
             section: 9,
             in_c: true,
@@ -1497,47 +1497,47 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaGraphRetainUserObject */
         Description {
-            does: 314,
+            does: 315,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 196), (1, 311), (2, 312), (3, 315)],
+            parameters: &[(0, 196), (1, 312), (2, 313), (3, 316)],
         },
         /* cudaGraphUpload */
         Description {
-            does: 316,
+            does: 317,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 248), (1, 134)],
+            parameters: &[(0, 249), (1, 134)],
         },
         /* cudaGraphicsEGLRegisterImage */
         Description {
-            does: 317,
+            does: 318,
             statuses: 49,
             section: 12,
             in_c: true,
-            parameters: &[(1, 318), (2, 319)],
+            parameters: &[(1, 319), (2, 320)],
         },
         /* cudaGraphicsGLRegisterBuffer */
         Description {
-            does: 320,
+            does: 321,
             statuses: 50,
             section: 17,
             in_c: true,
-            parameters: &[(1, 321), (2, 319)],
+            parameters: &[(1, 322), (2, 320)],
         },
         /* cudaGraphicsGLRegisterImage */
         Description {
-            does: 322,
+            does: 323,
             statuses: 50,
             section: 17,
             in_c: true,
-            parameters: &[(1, 323), (2, 324), (3, 319)],
+            parameters: &[(1, 324), (2, 325), (3, 320)],
         },
         /* cudaGraphicsMapResources */
         Description {
-            does: 325,
+            does: 326,
             statuses: 51,
             section: 21,
             in_c: true,
@@ -1545,47 +1545,47 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaGraphicsResourceGetMappedEglFrame */
         Description {
-            does: 326,
+            does: 327,
             statuses: 23,
             section: 12,
             in_c: true,
-            parameters: &[(1, 327), (2, 328), (3, 329)],
+            parameters: &[(1, 328), (2, 329), (3, 330)],
         },
         /* cudaGraphicsResourceGetMappedMipmappedArray */
-        Description {
-            does: 330,
-            statuses: 52,
-            section: 21,
-            in_c: true,
-            parameters: &[(1, 327)],
-        },
-        /* cudaGraphicsResourceGetMappedPointer */
         Description {
             does: 331,
             statuses: 52,
             section: 21,
             in_c: true,
-            parameters: &[(1, 332), (2, 327)],
+            parameters: &[(1, 328)],
+        },
+        /* cudaGraphicsResourceGetMappedPointer */
+        Description {
+            does: 332,
+            statuses: 52,
+            section: 21,
+            in_c: true,
+            parameters: &[(1, 333), (2, 328)],
         },
         /* cudaGraphicsResourceSetMapFlags */
         Description {
-            does: 333,
+            does: 334,
             statuses: 52,
             section: 21,
             in_c: true,
-            parameters: &[(0, 327), (1, 334)],
+            parameters: &[(0, 328), (1, 335)],
         },
         /* cudaGraphicsSubResourceGetMappedArray */
         Description {
-            does: 335,
+            does: 336,
             statuses: 52,
             section: 21,
             in_c: true,
-            parameters: &[(1, 327), (2, 328), (3, 329)],
+            parameters: &[(1, 328), (2, 329), (3, 330)],
         },
         /* cudaGraphicsUnmapResources */
         Description {
-            does: 336,
+            does: 337,
             statuses: 51,
             section: 21,
             in_c: true,
@@ -1593,111 +1593,111 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaGraphicsUnregisterResource */
         Description {
-            does: 337,
+            does: 338,
             statuses: 51,
             section: 21,
             in_c: true,
-            parameters: &[(0, 327)],
+            parameters: &[(0, 328)],
         },
         /* cudaGraphicsVDPAURegisterOutputSurface */
         Description {
-            does: 338,
+            does: 339,
             statuses: 53,
             section: 22,
             in_c: true,
-            parameters: &[(1, 339), (2, 340)],
+            parameters: &[(1, 340), (2, 341)],
         },
         /* cudaGraphicsVDPAURegisterVideoSurface */
         Description {
-            does: 341,
+            does: 342,
             statuses: 53,
             section: 22,
             in_c: true,
-            parameters: &[(1, 339), (2, 340)],
+            parameters: &[(1, 340), (2, 341)],
         },
         /* cudaGreenCtxCreate */
         Description {
-            does: 342,
+            does: 343,
             statuses: 54,
             section: 7,
             in_c: true,
-            parameters: &[(1, 343), (2, 4), (3, 36)],
+            parameters: &[(1, 344), (2, 4), (3, 36)],
         },
         /* cudaHostAlloc */
         Description {
-            does: 344,
+            does: 345,
             statuses: 55,
             section: 0,
             in_c: true,
-            parameters: &[(1, 332), (2, 345)],
+            parameters: &[(1, 333), (2, 346)],
         },
         /* cudaHostGetDevicePointer */
         Description {
-            does: 346,
+            does: 347,
             statuses: 43,
             section: 0,
             in_c: true,
-            parameters: &[(1, 347), (2, 36)],
+            parameters: &[(1, 348), (2, 36)],
         },
         /* cudaHostGetFlags */
         Description {
-            does: 348,
+            does: 349,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(1, 349)],
+            parameters: &[(1, 350)],
         },
         /* cudaHostRegister */
         Description {
-            does: 350,
+            does: 351,
             statuses: 56,
             section: 0,
             in_c: true,
-            parameters: &[(0, 351), (1, 332), (2, 352)],
+            parameters: &[(0, 352), (1, 333), (2, 353)],
         },
         /* cudaHostUnregister */
         Description {
-            does: 353,
+            does: 354,
             statuses: 57,
             section: 0,
             in_c: true,
-            parameters: &[(0, 354)],
+            parameters: &[(0, 355)],
         },
         /* cudaImportExternalMemory */
         Description {
-            does: 355,
+            does: 356,
             statuses: 58,
             section: 6,
             in_c: true,
-            parameters: &[(1, 356)],
+            parameters: &[(1, 357)],
         },
         /* cudaImportExternalSemaphore */
         Description {
-            does: 357,
+            does: 358,
             statuses: 59,
             section: 6,
             in_c: true,
-            parameters: &[(1, 358)],
+            parameters: &[(1, 359)],
         },
         /* cudaInitDevice */
         Description {
-            does: 359,
+            does: 360,
             statuses: 7,
             section: 1,
             in_c: true,
-            parameters: &[(0, 4), (1, 360), (2, 361)],
+            parameters: &[(0, 4), (1, 361), (2, 362)],
         },
         /* cudaIpcCloseMemHandle */
         Description {
-            does: 362,
+            does: 363,
             statuses: 60,
             section: 1,
             in_c: true,
-            parameters: &[(0, 363)],
+            parameters: &[(0, 364)],
         },
         /* cudaIpcGetEventHandle */
         Description {
-            does: 364,
+            does: 365,
             statuses: 61,
             section: 1,
             in_c: true,
@@ -1705,31 +1705,31 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaIpcGetMemHandle */
         Description {
-            does: 365,
+            does: 366,
             statuses: 62,
             section: 1,
             in_c: true,
-            parameters: &[(1, 366)],
+            parameters: &[(1, 367)],
         },
         /* cudaIpcOpenEventHandle */
         Description {
-            does: 367,
+            does: 368,
             statuses: 63,
             section: 1,
             in_c: true,
-            parameters: &[(0, 121), (1, 368)],
+            parameters: &[(0, 121), (1, 369)],
         },
         /* cudaIpcOpenMemHandle */
         Description {
-            does: 369,
+            does: 370,
             statuses: 64,
             section: 1,
             in_c: true,
-            parameters: &[(1, 370), (2, 371)],
+            parameters: &[(1, 371), (2, 372)],
         },
         /* cudaKernelSetAttributeForDevice */
         Description {
-            does: 372,
+            does: 373,
             statuses: 36,
             section: 23,
             in_c: true,
@@ -1737,111 +1737,111 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaLaunchHostFunc */
         Description {
-            does: 373,
+            does: 374,
             statuses: 65,
             section: 15,
             in_c: true,
-            parameters: &[(0, 134), (1, 374), (2, 88)],
+            parameters: &[(0, 134), (1, 375), (2, 88)],
         },
         /* cudaLaunchHostFunc_v2 */
         Description {
-            does: 373,
+            does: 374,
             statuses: 65,
             section: 15,
             in_c: true,
-            parameters: &[(0, 134), (1, 374), (2, 88), (3, 375)],
+            parameters: &[(0, 134), (1, 375), (2, 88), (3, 376)],
         },
         /* cudaLibraryEnumerateKernels */
         Description {
-            does: 376,
+            does: 377,
             statuses: 66,
             section: 23,
             in_c: true,
-            parameters: &[(1, 377), (2, 378)],
+            parameters: &[(1, 378), (2, 379)],
         },
         /* cudaLibraryGetGlobal */
         Description {
-            does: 379,
+            does: 380,
             statuses: 67,
             section: 23,
             in_c: true,
-            parameters: &[(2, 378), (3, 380)],
+            parameters: &[(2, 379), (3, 381)],
         },
         /* cudaLibraryGetKernel */
         Description {
-            does: 381,
+            does: 382,
             statuses: 68,
             section: 23,
             in_c: true,
-            parameters: &[(1, 378), (2, 382)],
+            parameters: &[(1, 379), (2, 383)],
         },
         /* cudaLibraryGetKernelCount */
         Description {
-            does: 383,
+            does: 384,
             statuses: 66,
             section: 23,
             in_c: true,
-            parameters: &[(0, 172), (1, 378)],
+            parameters: &[(0, 385), (1, 379)],
         },
         /* cudaLibraryGetManaged */
         Description {
-            does: 384,
+            does: 386,
             statuses: 68,
             section: 23,
             in_c: true,
-            parameters: &[(2, 378), (3, 380)],
+            parameters: &[(2, 379), (3, 381)],
         },
         /* cudaLibraryGetUnifiedFunction */
         Description {
-            does: 385,
+            does: 387,
             statuses: 68,
             section: 23,
             in_c: true,
-            parameters: &[(1, 378), (2, 386)],
+            parameters: &[(1, 379), (2, 388)],
         },
         /* cudaLibraryLoadData */
         Description {
-            does: 387,
+            does: 389,
             statuses: 69,
             section: 23,
             in_c: true,
             parameters: &[
-                (1, 388),
-                (2, 389),
-                (3, 390),
-                (4, 391),
-                (5, 392),
-                (6, 390),
-                (7, 393),
+                (1, 390),
+                (2, 391),
+                (3, 392),
+                (4, 393),
+                (5, 394),
+                (6, 392),
+                (7, 395),
             ],
         },
         /* cudaLibraryLoadFromFile */
         Description {
-            does: 394,
+            does: 396,
             statuses: 69,
             section: 23,
             in_c: true,
             parameters: &[
-                (1, 239),
-                (2, 389),
-                (3, 390),
-                (4, 391),
-                (5, 392),
-                (6, 390),
-                (7, 393),
+                (1, 240),
+                (2, 391),
+                (3, 392),
+                (4, 393),
+                (5, 394),
+                (6, 392),
+                (7, 395),
             ],
         },
         /* cudaLibraryUnload */
         Description {
-            does: 395,
+            does: 397,
             statuses: 70,
             section: 23,
             in_c: true,
-            parameters: &[(0, 378)],
+            parameters: &[(0, 379)],
         },
         /* cudaLogsCurrent */
         Description {
-            does: 396,
+            does: 398,
             statuses: 1,
             section: 24,
             in_c: true,
@@ -1849,31 +1849,31 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaLogsDumpToFile */
         Description {
-            does: 397,
-            statuses: 1,
-            section: 24,
-            in_c: true,
-            parameters: &[(0, 398), (1, 239), (2, 36)],
-        },
-        /* cudaLogsDumpToMemory */
-        Description {
             does: 399,
             statuses: 1,
             section: 24,
             in_c: true,
-            parameters: &[(0, 398), (1, 18), (2, 400), (3, 36)],
+            parameters: &[(0, 400), (1, 240), (2, 36)],
         },
-        /* cudaLogsRegisterCallback */
+        /* cudaLogsDumpToMemory */
         Description {
             does: 401,
             statuses: 1,
             section: 24,
             in_c: true,
-            parameters: &[(0, 402), (1, 88)],
+            parameters: &[(0, 400), (1, 18), (2, 402), (3, 36)],
+        },
+        /* cudaLogsRegisterCallback */
+        Description {
+            does: 403,
+            statuses: 1,
+            section: 24,
+            in_c: true,
+            parameters: &[(0, 404), (1, 88)],
         },
         /* cudaLogsUnregisterCallback */
         Description {
-            does: 403,
+            does: 405,
             statuses: 1,
             section: 24,
             in_c: true,
@@ -1881,160 +1881,160 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaMalloc */
         Description {
-            does: 404,
+            does: 406,
             statuses: 55,
             section: 0,
             in_c: true,
-            parameters: &[(1, 332)],
+            parameters: &[(1, 333)],
         },
         /* cudaMalloc3D */
-        Description {
-            does: 405,
-            statuses: 43,
-            section: 0,
-            in_c: true,
-            parameters: &[(1, 406)],
-        },
-        /* cudaMalloc3DArray */
         Description {
             does: 407,
             statuses: 43,
             section: 0,
             in_c: true,
-            parameters: &[(1, 84), (2, 408), (3, 409)],
+            parameters: &[(1, 408)],
+        },
+        /* cudaMalloc3DArray */
+        Description {
+            does: 409,
+            statuses: 43,
+            section: 0,
+            in_c: true,
+            parameters: &[(1, 84), (2, 410), (3, 411)],
         },
         /* cudaMallocArray */
         Description {
-            does: 410,
+            does: 412,
             statuses: 43,
             section: 0,
             in_c: true,
-            parameters: &[(1, 84), (2, 411), (3, 412), (4, 409)],
+            parameters: &[(1, 84), (2, 413), (3, 414), (4, 411)],
         },
         /* cudaMallocAsync */
         Description {
-            does: 413,
+            does: 415,
             statuses: 16,
             section: 14,
             in_c: true,
-            parameters: &[(1, 332), (2, 134)],
+            parameters: &[(1, 333), (2, 134)],
         },
         /* cudaMallocFromPoolAsync */
         Description {
-            does: 414,
+            does: 416,
             statuses: 16,
             section: 14,
             in_c: true,
-            parameters: &[(1, 332), (2, 56), (3, 134)],
+            parameters: &[(1, 333), (2, 56), (3, 134)],
         },
         /* cudaMallocHost */
         Description {
-            does: 415,
+            does: 417,
             statuses: 55,
             section: 0,
             in_c: true,
-            parameters: &[(1, 332)],
+            parameters: &[(1, 333)],
         },
         /* cudaMallocManaged */
         Description {
-            does: 416,
+            does: 418,
             statuses: 71,
             section: 0,
             in_c: true,
-            parameters: &[(1, 332), (2, 417)],
+            parameters: &[(1, 333), (2, 419)],
         },
         /* cudaMallocMipmappedArray */
         Description {
-            does: 418,
+            does: 420,
             statuses: 43,
             section: 0,
             in_c: true,
-            parameters: &[(1, 84), (2, 419), (3, 420), (4, 409)],
+            parameters: &[(1, 84), (2, 421), (3, 422), (4, 411)],
         },
         /* cudaMallocPitch */
         Description {
-            does: 421,
+            does: 423,
             statuses: 43,
             section: 0,
             in_c: true,
-            parameters: &[(1, 422), (2, 423), (3, 424)],
+            parameters: &[(1, 424), (2, 425), (3, 426)],
         },
         /* cudaMemAdvise */
         Description {
-            does: 425,
+            does: 427,
             statuses: 20,
             section: 0,
             in_c: true,
-            parameters: &[(0, 426), (1, 427), (2, 428), (3, 429)],
+            parameters: &[(0, 428), (1, 429), (2, 430), (3, 431)],
         },
         /* cudaMemDiscardAndPrefetchBatchAsync */
         Description {
-            does: 430,
+            does: 432,
             statuses: 0,
             section: 0,
             in_c: true,
             parameters: &[
-                (0, 431),
-                (1, 432),
-                (2, 433),
-                (3, 434),
-                (4, 435),
-                (5, 436),
+                (0, 433),
+                (1, 434),
+                (2, 435),
+                (3, 436),
+                (4, 437),
+                (5, 438),
                 (6, 36),
                 (7, 134),
             ],
         },
         /* cudaMemDiscardBatchAsync */
         Description {
-            does: 437,
+            does: 439,
             statuses: 0,
             section: 0,
             in_c: true,
-            parameters: &[(0, 431), (1, 432), (2, 433), (3, 36), (4, 134)],
+            parameters: &[(0, 433), (1, 434), (2, 435), (3, 36), (4, 134)],
         },
         /* cudaMemGetDefaultMemPool */
         Description {
-            does: 438,
+            does: 440,
             statuses: 16,
             section: 14,
             in_c: true,
-            parameters: &[(0, 56), (1, 429), (2, 439)],
+            parameters: &[(0, 56), (1, 431), (2, 441)],
         },
         /* cudaMemGetInfo */
         Description {
-            does: 440,
+            does: 442,
             statuses: 72,
             section: 0,
             in_c: true,
-            parameters: &[(0, 441), (1, 441)],
+            parameters: &[(0, 443), (1, 443)],
         },
         /* cudaMemGetLocationInfo */
         Description {
-            does: 442,
+            does: 444,
             statuses: 16,
             section: 0,
             in_c: true,
-            parameters: &[(0, 426), (1, 427), (2, 443), (3, 444), (4, 445)],
+            parameters: &[(0, 428), (1, 429), (2, 445), (3, 446), (4, 447)],
         },
         /* cudaMemGetMemPool */
         Description {
-            does: 446,
+            does: 448,
             statuses: 16,
             section: 14,
             in_c: true,
-            parameters: &[(0, 56), (1, 429), (2, 439)],
+            parameters: &[(0, 56), (1, 431), (2, 441)],
         },
         /* cudaMemPoolCreate */
         Description {
-            does: 447,
+            does: 449,
             statuses: 16,
             section: 14,
             in_c: true,
-            parameters: &[(0, 56), (1, 448)],
+            parameters: &[(0, 56), (1, 450)],
         },
         /* cudaMemPoolDestroy */
         Description {
-            does: 449,
+            does: 451,
             statuses: 1,
             section: 14,
             in_c: true,
@@ -2042,31 +2042,31 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaMemPoolExportPointer */
         Description {
-            does: 450,
-            statuses: 1,
-            section: 14,
-            in_c: true,
-            parameters: &[(1, 451)],
-        },
-        /* cudaMemPoolExportToShareableHandle */
-        Description {
             does: 452,
             statuses: 1,
             section: 14,
             in_c: true,
-            parameters: &[(1, 56), (2, 453), (3, 36)],
+            parameters: &[(1, 453)],
+        },
+        /* cudaMemPoolExportToShareableHandle */
+        Description {
+            does: 454,
+            statuses: 1,
+            section: 14,
+            in_c: true,
+            parameters: &[(1, 56), (2, 455), (3, 36)],
         },
         /* cudaMemPoolGetAccess */
         Description {
-            does: 454,
+            does: 456,
             statuses: 0,
             section: 14,
             in_c: true,
-            parameters: &[(1, 56), (2, 429)],
+            parameters: &[(1, 56), (2, 431)],
         },
         /* cudaMemPoolGetAttribute */
         Description {
-            does: 455,
+            does: 457,
             statuses: 1,
             section: 14,
             in_c: true,
@@ -2074,205 +2074,170 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaMemPoolImportFromShareableHandle */
         Description {
-            does: 456,
+            does: 458,
             statuses: 1,
             section: 14,
             in_c: true,
-            parameters: &[(0, 56), (1, 457), (2, 453), (3, 36)],
+            parameters: &[(0, 56), (1, 459), (2, 455), (3, 36)],
         },
         /* cudaMemPoolImportPointer */
         Description {
-            does: 458,
+            does: 460,
             statuses: 0,
             section: 14,
             in_c: true,
-            parameters: &[(1, 56), (2, 459)],
+            parameters: &[(1, 56), (2, 461)],
         },
         /* cudaMemPoolSetAccess */
         Description {
-            does: 460,
+            does: 462,
             statuses: 16,
             section: 14,
             in_c: true,
-            parameters: &[(0, 56), (1, 461), (2, 462)],
+            parameters: &[(0, 56), (1, 463), (2, 464)],
         },
         /* cudaMemPoolSetAttribute */
-        Description {
-            does: 463,
-            statuses: 1,
-            section: 14,
-            in_c: true,
-            parameters: &[(0, 56), (1, 76), (2, 464)],
-        },
-        /* cudaMemPoolTrimTo */
         Description {
             does: 465,
             statuses: 1,
             section: 14,
             in_c: true,
-            parameters: &[(0, 56), (1, 466)],
+            parameters: &[(0, 56), (1, 76), (2, 466)],
+        },
+        /* cudaMemPoolTrimTo */
+        Description {
+            does: 467,
+            statuses: 1,
+            section: 14,
+            in_c: true,
+            parameters: &[(0, 56), (1, 468)],
         },
         /* cudaMemPrefetchAsync */
         Description {
-            does: 467,
+            does: 469,
             statuses: 20,
             section: 0,
             in_c: true,
-            parameters: &[(0, 426), (1, 427), (2, 429), (3, 36), (4, 134)],
+            parameters: &[(0, 428), (1, 429), (2, 431), (3, 36), (4, 134)],
         },
         /* cudaMemPrefetchBatchAsync */
         Description {
-            does: 468,
+            does: 470,
             statuses: 0,
             section: 0,
             in_c: true,
             parameters: &[
-                (0, 431),
-                (1, 432),
-                (2, 433),
-                (3, 434),
-                (4, 435),
-                (5, 436),
+                (0, 433),
+                (1, 434),
+                (2, 435),
+                (3, 436),
+                (4, 437),
+                (5, 438),
                 (6, 36),
                 (7, 134),
             ],
         },
         /* cudaMemRangeGetAttribute */
         Description {
-            does: 469,
+            does: 471,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(1, 470), (2, 471), (3, 426), (4, 427)],
+            parameters: &[(1, 472), (2, 473), (3, 428), (4, 429)],
         },
         /* cudaMemRangeGetAttributes */
         Description {
-            does: 472,
+            does: 474,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(1, 473), (2, 474), (3, 475), (4, 426), (5, 427)],
+            parameters: &[(1, 475), (2, 476), (3, 477), (4, 428), (5, 429)],
         },
         /* cudaMemSetMemPool */
         Description {
-            does: 476,
+            does: 478,
             statuses: 16,
             section: 14,
             in_c: true,
-            parameters: &[(0, 429), (1, 439), (2, 56)],
+            parameters: &[(0, 431), (1, 441), (2, 56)],
         },
         /* cudaMemcpy */
         Description {
-            does: 477,
+            does: 479,
             statuses: 73,
             section: 0,
             in_c: true,
-            parameters: &[(0, 222), (1, 223), (2, 172), (3, 224)],
+            parameters: &[(0, 222), (1, 223), (2, 224), (3, 225)],
         },
         /* cudaMemcpy2D */
         Description {
-            does: 478,
+            does: 480,
             statuses: 74,
             section: 0,
             in_c: true,
             parameters: &[
                 (0, 222),
-                (1, 479),
+                (1, 481),
                 (2, 223),
-                (3, 480),
-                (4, 423),
-                (5, 424),
-                (6, 224),
+                (3, 482),
+                (4, 425),
+                (5, 426),
+                (6, 225),
             ],
         },
         /* cudaMemcpy2DArrayToArray */
         Description {
-            does: 481,
+            does: 483,
             statuses: 73,
             section: 0,
             in_c: true,
             parameters: &[
                 (0, 222),
-                (1, 482),
-                (2, 483),
+                (1, 484),
+                (2, 485),
                 (3, 223),
-                (4, 484),
-                (5, 485),
-                (6, 423),
-                (7, 424),
-                (8, 224),
+                (4, 486),
+                (5, 487),
+                (6, 425),
+                (7, 426),
+                (8, 225),
             ],
         },
         /* cudaMemcpy2DAsync */
         Description {
-            does: 486,
+            does: 488,
             statuses: 74,
             section: 0,
             in_c: true,
             parameters: &[
                 (0, 222),
-                (1, 479),
+                (1, 481),
                 (2, 223),
-                (3, 480),
-                (4, 423),
-                (5, 424),
-                (6, 224),
+                (3, 482),
+                (4, 425),
+                (5, 426),
+                (6, 225),
                 (7, 134),
             ],
         },
         /* cudaMemcpy2DFromArray */
         Description {
-            does: 487,
+            does: 489,
             statuses: 74,
             section: 0,
             in_c: true,
             parameters: &[
                 (0, 222),
-                (1, 479),
+                (1, 481),
                 (2, 223),
-                (3, 488),
-                (4, 489),
-                (5, 423),
-                (6, 424),
-                (7, 224),
+                (3, 490),
+                (4, 491),
+                (5, 425),
+                (6, 426),
+                (7, 225),
             ],
         },
         /* cudaMemcpy2DFromArrayAsync */
-        Description {
-            does: 490,
-            statuses: 74,
-            section: 0,
-            in_c: true,
-            parameters: &[
-                (0, 222),
-                (1, 479),
-                (2, 223),
-                (3, 488),
-                (4, 489),
-                (5, 423),
-                (6, 424),
-                (7, 224),
-                (8, 134),
-            ],
-        },
-        /* cudaMemcpy2DToArray */
-        Description {
-            does: 491,
-            statuses: 74,
-            section: 0,
-            in_c: true,
-            parameters: &[
-                (0, 222),
-                (1, 488),
-                (2, 489),
-                (3, 223),
-                (4, 480),
-                (5, 423),
-                (6, 424),
-                (7, 224),
-            ],
-        },
-        /* cudaMemcpy2DToArrayAsync */
         Description {
             does: 492,
             statuses: 74,
@@ -2280,229 +2245,264 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
             in_c: true,
             parameters: &[
                 (0, 222),
-                (1, 488),
-                (2, 489),
-                (3, 223),
-                (4, 480),
-                (5, 423),
-                (6, 424),
-                (7, 224),
+                (1, 481),
+                (2, 223),
+                (3, 490),
+                (4, 491),
+                (5, 425),
+                (6, 426),
+                (7, 225),
                 (8, 134),
             ],
         },
-        /* cudaMemcpy3D */
+        /* cudaMemcpy2DToArray */
         Description {
             does: 493,
             statuses: 74,
             section: 0,
             in_c: true,
-            parameters: &[(0, 494)],
+            parameters: &[
+                (0, 222),
+                (1, 490),
+                (2, 491),
+                (3, 223),
+                (4, 482),
+                (5, 425),
+                (6, 426),
+                (7, 225),
+            ],
         },
-        /* cudaMemcpy3DAsync */
+        /* cudaMemcpy2DToArrayAsync */
+        Description {
+            does: 494,
+            statuses: 74,
+            section: 0,
+            in_c: true,
+            parameters: &[
+                (0, 222),
+                (1, 490),
+                (2, 491),
+                (3, 223),
+                (4, 482),
+                (5, 425),
+                (6, 426),
+                (7, 225),
+                (8, 134),
+            ],
+        },
+        /* cudaMemcpy3D */
         Description {
             does: 495,
             statuses: 74,
             section: 0,
             in_c: true,
-            parameters: &[(0, 494), (1, 134)],
+            parameters: &[(0, 496)],
+        },
+        /* cudaMemcpy3DAsync */
+        Description {
+            does: 497,
+            statuses: 74,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 496), (1, 134)],
         },
         /* cudaMemcpy3DBatchAsync */
         Description {
-            does: 496,
+            does: 498,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(0, 497), (1, 498), (2, 36), (3, 134)],
+            parameters: &[(0, 499), (1, 500), (2, 36), (3, 134)],
         },
         /* cudaMemcpy3DPeer */
-        Description {
-            does: 499,
-            statuses: 75,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 500)],
-        },
-        /* cudaMemcpy3DPeerAsync */
         Description {
             does: 501,
             statuses: 75,
             section: 0,
             in_c: true,
-            parameters: &[(0, 500), (1, 134)],
+            parameters: &[(0, 502)],
+        },
+        /* cudaMemcpy3DPeerAsync */
+        Description {
+            does: 503,
+            statuses: 75,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 502), (1, 134)],
         },
         /* cudaMemcpy3DWithAttributesAsync */
         Description {
-            does: 502,
+            does: 504,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(0, 299), (1, 36), (2, 134)],
+            parameters: &[(0, 300), (1, 36), (2, 134)],
         },
         /* cudaMemcpyArrayToArray */
         Description {
-            does: 503,
+            does: 505,
             statuses: 73,
             section: 25,
             in_c: true,
             parameters: &[
                 (0, 222),
-                (1, 482),
-                (2, 483),
+                (1, 484),
+                (2, 485),
                 (3, 223),
-                (4, 484),
-                (5, 485),
-                (6, 172),
-                (7, 224),
+                (4, 486),
+                (5, 487),
+                (6, 224),
+                (7, 225),
             ],
         },
         /* cudaMemcpyAsync */
         Description {
-            does: 504,
+            does: 506,
             statuses: 73,
             section: 0,
             in_c: true,
-            parameters: &[(0, 222), (1, 223), (2, 172), (3, 224), (4, 134)],
+            parameters: &[(0, 222), (1, 223), (2, 224), (3, 225), (4, 134)],
         },
         /* cudaMemcpyBatchAsync */
         Description {
-            does: 505,
+            does: 507,
             statuses: 1,
             section: 0,
             in_c: true,
             parameters: &[
-                (0, 506),
-                (1, 507),
-                (2, 508),
-                (3, 497),
-                (4, 509),
-                (5, 510),
-                (6, 511),
+                (0, 508),
+                (1, 509),
+                (2, 510),
+                (3, 499),
+                (4, 511),
+                (5, 512),
+                (6, 513),
                 (7, 134),
             ],
         },
         /* cudaMemcpyFromArray */
         Description {
-            does: 512,
+            does: 514,
             statuses: 73,
             section: 25,
             in_c: true,
-            parameters: &[(0, 222), (1, 223), (2, 488), (3, 489), (4, 172), (5, 224)],
+            parameters: &[(0, 222), (1, 223), (2, 490), (3, 491), (4, 224), (5, 225)],
         },
         /* cudaMemcpyFromArrayAsync */
         Description {
-            does: 513,
+            does: 515,
             statuses: 73,
             section: 25,
             in_c: true,
             parameters: &[
                 (0, 222),
                 (1, 223),
-                (2, 488),
-                (3, 489),
-                (4, 172),
-                (5, 224),
+                (2, 490),
+                (3, 491),
+                (4, 224),
+                (5, 225),
                 (6, 134),
             ],
         },
         /* cudaMemcpyPeer */
         Description {
-            does: 514,
+            does: 516,
             statuses: 12,
             section: 0,
             in_c: true,
-            parameters: &[(0, 222), (1, 515), (2, 223), (3, 516), (4, 172)],
+            parameters: &[(0, 222), (1, 517), (2, 223), (3, 518), (4, 224)],
         },
         /* cudaMemcpyPeerAsync */
         Description {
-            does: 517,
+            does: 519,
             statuses: 12,
             section: 0,
             in_c: true,
-            parameters: &[(0, 222), (1, 515), (2, 223), (3, 516), (4, 172), (5, 134)],
+            parameters: &[(0, 222), (1, 517), (2, 223), (3, 518), (4, 224), (5, 134)],
         },
         /* cudaMemcpyToArray */
         Description {
-            does: 518,
+            does: 520,
             statuses: 73,
             section: 25,
             in_c: true,
-            parameters: &[(0, 222), (1, 488), (2, 489), (3, 223), (4, 172), (5, 224)],
+            parameters: &[(0, 222), (1, 490), (2, 491), (3, 223), (4, 224), (5, 225)],
         },
         /* cudaMemcpyToArrayAsync */
         Description {
-            does: 519,
+            does: 521,
             statuses: 73,
             section: 25,
             in_c: true,
             parameters: &[
                 (0, 222),
-                (1, 488),
-                (2, 489),
+                (1, 490),
+                (2, 491),
                 (3, 223),
-                (4, 172),
-                (5, 224),
+                (4, 224),
+                (5, 225),
                 (6, 134),
             ],
         },
         /* cudaMemcpyWithAttributesAsync */
         Description {
-            does: 520,
-            statuses: 1,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 222), (1, 223), (2, 172), (3, 521), (4, 134)],
-        },
-        /* cudaMemset */
-        Description {
             does: 522,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(0, 523), (1, 524), (2, 172)],
+            parameters: &[(0, 222), (1, 223), (2, 224), (3, 523), (4, 134)],
+        },
+        /* cudaMemset */
+        Description {
+            does: 524,
+            statuses: 1,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 525), (1, 526), (2, 224)],
         },
         /* cudaMemset2D */
-        Description {
-            does: 525,
-            statuses: 1,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 523), (1, 422), (2, 524), (3, 423), (4, 424)],
-        },
-        /* cudaMemset2DAsync */
-        Description {
-            does: 526,
-            statuses: 1,
-            section: 0,
-            in_c: true,
-            parameters: &[(0, 523), (1, 422), (2, 524), (3, 423), (4, 424), (5, 134)],
-        },
-        /* cudaMemset3D */
         Description {
             does: 527,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(0, 528), (1, 524), (2, 406)],
+            parameters: &[(0, 525), (1, 424), (2, 526), (3, 425), (4, 426)],
         },
-        /* cudaMemset3DAsync */
+        /* cudaMemset2DAsync */
+        Description {
+            does: 528,
+            statuses: 1,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 525), (1, 424), (2, 526), (3, 425), (4, 426), (5, 134)],
+        },
+        /* cudaMemset3D */
         Description {
             does: 529,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(0, 528), (1, 524), (2, 406), (3, 134)],
+            parameters: &[(0, 530), (1, 526), (2, 408)],
         },
-        /* cudaMemsetAsync */
+        /* cudaMemset3DAsync */
         Description {
-            does: 530,
+            does: 531,
             statuses: 1,
             section: 0,
             in_c: true,
-            parameters: &[(0, 523), (1, 524), (2, 172), (3, 134)],
+            parameters: &[(0, 530), (1, 526), (2, 408), (3, 134)],
+        },
+        /* cudaMemsetAsync */
+        Description {
+            does: 532,
+            statuses: 1,
+            section: 0,
+            in_c: true,
+            parameters: &[(0, 525), (1, 526), (2, 224), (3, 134)],
         },
         /* cudaMipmappedArrayGetMemoryRequirements */
         Description {
-            does: 531,
+            does: 533,
             statuses: 1,
             section: 0,
             in_c: true,
@@ -2510,7 +2510,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaMipmappedArrayGetSparseProperties */
         Description {
-            does: 532,
+            does: 534,
             statuses: 1,
             section: 0,
             in_c: true,
@@ -2518,31 +2518,31 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaOccupancyAvailableDynamicSMemPerBlock */
         Description {
-            does: 533,
+            does: 535,
             statuses: 76,
             section: 26,
             in_c: true,
-            parameters: &[(0, 441), (1, 159), (2, 534), (3, 535)],
+            parameters: &[(0, 443), (1, 159), (2, 536), (3, 537)],
         },
         /* cudaOccupancyMaxActiveBlocksPerMultiprocessor */
         Description {
-            does: 536,
+            does: 538,
             statuses: 76,
             section: 26,
             in_c: true,
-            parameters: &[(1, 159), (2, 535), (3, 537)],
+            parameters: &[(1, 159), (2, 537), (3, 539)],
         },
         /* cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags */
         Description {
-            does: 536,
+            does: 538,
             statuses: 76,
             section: 26,
             in_c: true,
-            parameters: &[(1, 159), (2, 535), (3, 537), (4, 538)],
+            parameters: &[(1, 159), (2, 537), (3, 539), (4, 540)],
         },
         /* cudaPeekAtLastError */
         Description {
-            does: 539,
+            does: 541,
             statuses: 38,
             section: 19,
             in_c: true,
@@ -2550,15 +2550,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaPointerGetAttributes */
         Description {
-            does: 540,
+            does: 542,
             statuses: 11,
             section: 27,
             in_c: true,
-            parameters: &[(1, 541)],
+            parameters: &[(1, 543)],
         },
         /* cudaProfilerStart */
         Description {
-            does: 542,
+            does: 544,
             statuses: 4,
             section: 28,
             in_c: true,
@@ -2566,7 +2566,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaProfilerStop */
         Description {
-            does: 543,
+            does: 545,
             statuses: 4,
             section: 28,
             in_c: true,
@@ -2574,7 +2574,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaRuntimeGetVersion */
         Description {
-            does: 544,
+            does: 546,
             statuses: 1,
             section: 11,
             in_c: true,
@@ -2582,7 +2582,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaSetDevice */
         Description {
-            does: 545,
+            does: 547,
             statuses: 7,
             section: 1,
             in_c: true,
@@ -2590,63 +2590,63 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaSetDeviceFlags */
         Description {
-            does: 546,
+            does: 548,
             statuses: 1,
             section: 1,
             in_c: true,
-            parameters: &[(0, 547)],
+            parameters: &[(0, 549)],
         },
         /* cudaSignalExternalSemaphoresAsync */
         Description {
-            does: 548,
+            does: 550,
             statuses: 5,
             section: 6,
             in_c: true,
-            parameters: &[(0, 549), (1, 550), (2, 551), (3, 134)],
+            parameters: &[(0, 551), (1, 552), (2, 553), (3, 134)],
         },
         /* cudaStreamAddCallback */
         Description {
-            does: 552,
+            does: 554,
             statuses: 65,
             section: 5,
             in_c: true,
-            parameters: &[(0, 134), (1, 553), (2, 88), (3, 36)],
+            parameters: &[(0, 134), (1, 555), (2, 88), (3, 36)],
         },
         /* cudaStreamAttachMemAsync */
         Description {
-            does: 554,
+            does: 556,
             statuses: 77,
             section: 5,
             in_c: true,
-            parameters: &[(0, 134), (1, 523), (2, 555), (3, 556)],
+            parameters: &[(0, 134), (1, 525), (2, 557), (3, 558)],
         },
         /* cudaStreamBeginCapture */
-        Description {
-            does: 557,
-            statuses: 1,
-            section: 5,
-            in_c: true,
-            parameters: &[(0, 134), (1, 558)],
-        },
-        /* cudaStreamBeginCaptureToGraph */
         Description {
             does: 559,
             statuses: 1,
             section: 5,
             in_c: true,
-            parameters: &[(0, 134), (1, 196), (2, 560), (3, 228), (4, 561), (5, 558)],
+            parameters: &[(0, 134), (1, 560)],
         },
-        /* cudaStreamBeginRecaptureToGraph */
+        /* cudaStreamBeginCaptureToGraph */
         Description {
-            does: 562,
+            does: 561,
             statuses: 1,
             section: 5,
             in_c: true,
-            parameters: &[(0, 134), (1, 558), (2, 196), (3, 563)],
+            parameters: &[(0, 134), (1, 196), (2, 562), (3, 229), (4, 563), (5, 560)],
+        },
+        /* cudaStreamBeginRecaptureToGraph */
+        Description {
+            does: 564,
+            statuses: 1,
+            section: 5,
+            in_c: true,
+            parameters: &[(0, 134), (1, 560), (2, 196), (3, 565)],
         },
         /* cudaStreamCopyAttributes */
         Description {
-            does: 564,
+            does: 566,
             statuses: 10,
             section: 5,
             in_c: true,
@@ -2654,7 +2654,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamCreate */
         Description {
-            does: 565,
+            does: 567,
             statuses: 78,
             section: 5,
             in_c: true,
@@ -2662,23 +2662,23 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamCreateWithFlags */
         Description {
-            does: 566,
-            statuses: 78,
-            section: 5,
-            in_c: true,
-            parameters: &[(1, 567)],
-        },
-        /* cudaStreamCreateWithPriority */
-        Description {
             does: 568,
             statuses: 78,
             section: 5,
             in_c: true,
-            parameters: &[(1, 143), (2, 569)],
+            parameters: &[(1, 569)],
+        },
+        /* cudaStreamCreateWithPriority */
+        Description {
+            does: 570,
+            statuses: 78,
+            section: 5,
+            in_c: true,
+            parameters: &[(1, 143), (2, 571)],
         },
         /* cudaStreamDestroy */
         Description {
-            does: 570,
+            does: 572,
             statuses: 2,
             section: 5,
             in_c: true,
@@ -2686,7 +2686,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamEndCapture */
         Description {
-            does: 571,
+            does: 573,
             statuses: 79,
             section: 5,
             in_c: true,
@@ -2694,15 +2694,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamGetAttribute */
         Description {
-            does: 572,
+            does: 574,
             statuses: 2,
             section: 5,
             in_c: true,
-            parameters: &[(0, 134), (1, 285)],
+            parameters: &[(0, 134), (1, 286)],
         },
         /* cudaStreamGetCaptureInfo */
         Description {
-            does: 573,
+            does: 575,
             statuses: 80,
             section: 5,
             in_c: true,
@@ -2710,7 +2710,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamGetDevResource */
         Description {
-            does: 574,
+            does: 576,
             statuses: 81,
             section: 7,
             in_c: true,
@@ -2718,7 +2718,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamGetDevice */
         Description {
-            does: 575,
+            does: 577,
             statuses: 1,
             section: 5,
             in_c: true,
@@ -2726,7 +2726,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamGetFlags */
         Description {
-            does: 576,
+            does: 578,
             statuses: 2,
             section: 5,
             in_c: true,
@@ -2734,7 +2734,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamGetId */
         Description {
-            does: 577,
+            does: 579,
             statuses: 2,
             section: 5,
             in_c: true,
@@ -2742,7 +2742,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamGetPriority */
         Description {
-            does: 578,
+            does: 580,
             statuses: 2,
             section: 5,
             in_c: true,
@@ -2750,7 +2750,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamIsCapturing */
         Description {
-            does: 579,
+            does: 581,
             statuses: 82,
             section: 5,
             in_c: true,
@@ -2758,7 +2758,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamQuery */
         Description {
-            does: 580,
+            does: 582,
             statuses: 83,
             section: 5,
             in_c: true,
@@ -2766,15 +2766,15 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamSetAttribute */
         Description {
-            does: 581,
+            does: 583,
             statuses: 2,
             section: 5,
             in_c: true,
-            parameters: &[(0, 134), (1, 285), (2, 162)],
+            parameters: &[(0, 134), (1, 286), (2, 162)],
         },
         /* cudaStreamSynchronize */
         Description {
-            does: 582,
+            does: 584,
             statuses: 5,
             section: 5,
             in_c: true,
@@ -2782,79 +2782,79 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* cudaStreamUpdateCaptureDependencies */
         Description {
-            does: 583,
+            does: 585,
             statuses: 84,
             section: 5,
             in_c: true,
-            parameters: &[(0, 134), (1, 584), (2, 228), (3, 585), (4, 586)],
+            parameters: &[(0, 134), (1, 586), (2, 229), (3, 587), (4, 588)],
         },
         /* cudaStreamWaitEvent */
         Description {
-            does: 587,
+            does: 589,
             statuses: 2,
             section: 5,
             in_c: true,
-            parameters: &[(0, 134), (1, 121), (2, 588)],
+            parameters: &[(0, 134), (1, 121), (2, 590)],
         },
         /* cudaThreadExchangeStreamCaptureMode */
         Description {
-            does: 589,
+            does: 591,
             statuses: 1,
             section: 5,
             in_c: true,
-            parameters: &[(0, 558)],
+            parameters: &[(0, 560)],
         },
         /* cudaUserObjectCreate */
         Description {
-            does: 590,
+            does: 592,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(1, 591), (2, 592), (3, 593), (4, 594)],
+            parameters: &[(1, 593), (2, 594), (3, 595), (4, 596)],
         },
         /* cudaUserObjectRelease */
         Description {
-            does: 595,
+            does: 597,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 311), (1, 312)],
+            parameters: &[(0, 312), (1, 313)],
         },
         /* cudaUserObjectRetain */
         Description {
-            does: 596,
+            does: 598,
             statuses: 1,
             section: 9,
             in_c: true,
-            parameters: &[(0, 311), (1, 312)],
+            parameters: &[(0, 312), (1, 313)],
         },
         /* cudaVDPAUGetDevice */
         Description {
-            does: 597,
+            does: 599,
             statuses: 4,
             section: 22,
             in_c: true,
-            parameters: &[(0, 4), (1, 598), (2, 599)],
+            parameters: &[(0, 4), (1, 600), (2, 601)],
         },
         /* cudaVDPAUSetVDPAUDevice */
         Description {
-            does: 600,
+            does: 602,
             statuses: 85,
             section: 22,
             in_c: true,
-            parameters: &[(0, 4), (1, 598), (2, 599)],
+            parameters: &[(0, 4), (1, 600), (2, 601)],
         },
         /* cudaWaitExternalSemaphoresAsync */
         Description {
-            does: 601,
+            does: 603,
             statuses: 86,
             section: 6,
             in_c: true,
-            parameters: &[(0, 549), (1, 602), (2, 551), (3, 134)],
+            parameters: &[(0, 551), (1, 604), (2, 553), (3, 134)],
         },
         /* getLocalRuntimeVersion */
         Description {
-            does: 603,
+            does: 605,
             statuses: 0,
             section: 2,
             in_c: false,
@@ -2862,27 +2862,27 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         },
         /* make_cudaExtent */
         Description {
-            does: 604,
+            does: 606,
             statuses: 0,
             section: 2,
             in_c: false,
-            parameters: &[(0, 605), (1, 606), (2, 607)],
+            parameters: &[(0, 607), (1, 608), (2, 609)],
         },
         /* make_cudaPitchedPtr */
         Description {
-            does: 608,
+            does: 610,
             statuses: 0,
             section: 2,
             in_c: false,
-            parameters: &[(0, 218), (1, 422), (2, 609), (3, 610)],
+            parameters: &[(0, 218), (1, 424), (2, 611), (3, 612)],
         },
         /* make_cudaPos */
         Description {
-            does: 611,
+            does: 613,
             statuses: 0,
             section: 2,
             in_c: false,
-            parameters: &[(0, 612), (1, 613), (2, 614)],
+            parameters: &[(0, 614), (1, 615), (2, 616)],
         },
     ],
     texts: &[
@@ -3058,7 +3058,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "Returns the element format of an array.",
         "Returns the ordinal of the device that is current in the calling thread.",
         "Returns the number of CUDA devices.",
-        "number of bytes",
+        "number of devices",
         "Returns the flags of the current device.",
         "Returns a struct with name, limits and capabilities of a device. cudaDeviceGetAttribute is faster for one of them.",
         "Returns the address of a driver function in the variant that belongs to the runtime's CUDA version.",
@@ -3110,6 +3110,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "Adds a copy of bytes to a graph.",
         "the target",
         "the source",
+        "number of bytes",
         "direction of the copy; cudaMemcpyDefault finds it out",
         "Adds a fill of memory to a graph.",
         "address, value and size",
@@ -3270,6 +3271,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "Returns a kernel of a library.",
         "its name in the code, as bytes; C++ names are mangled",
         "Returns the number of kernels in a library.",
+        "number of kernels",
         "Returns address and size of a library's managed variable. The address is the same on all devices.",
         "Returns the address of a function that host and devices can call through the same pointer.",
         "its name, as bytes",
