@@ -22,7 +22,8 @@
 //! `cupyrite-pathfinder`, and Python objects to `cupyrite-python`.
 //!
 //! `CUPYRITE_DEVICE` (`auto`, `gpu` or `cpu`) decides at the first use of the driver which device runs the program;
-//! see [`backend`]. [`doctor::examine`] diagnoses an installation that does not work and suggests fixes.
+//! see [`backend`]. [`doctor::examine`] diagnoses an installation that does not work and suggests fixes. [`mod@test`]
+//! gives each test of a program a device of its own.
 
 mod after_wait;
 mod array;
@@ -45,6 +46,7 @@ mod status;
 mod stream;
 pub mod system;
 mod tensor_map;
+pub mod test;
 mod texture;
 
 pub use array::{Index, MAX_DIMS, StrideOrder, StridedLayout, dlpack};
