@@ -15,6 +15,7 @@ PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.m
 NOT_RUN = {
     "docs/howto/mix-with-numpy-and-dlpack.md": ["needs PyTorch and a GPU"],
     "docs/style.md": ["a comment without code"],
+    "docs/testing.md": ["tests/packaging/test_testing_recipes.py runs it"] * 4,
     "docs/tutorials/from-other-packages.md": ["needs CuPy and a GPU", "needs numba-cuda;", "needs PyCUDA and a GPU"],
 }
 

@@ -22,13 +22,13 @@ pytestmark = pytest.mark.cpu
 ROOT = TESTS.parent
 PAGE = (ROOT / "docs" / "testing.md").read_text("utf-8")
 #: What recipes may install: the extra is this project's, the others are clients and tools of those names.
-PACKAGES = {"cupyrite", "cupyrite[all]", "pytest", "numba-cuda", "numba-cuda-mlir"}
+PACKAGES = {"cupyrite", "cupyrite[all]", "pytest", "numba-cuda", "numba-cuda-mlir", "'numpy<2.5'"}
 INSTALLS = re.compile(r"(?:python -m )?pip install |python -m cupyrite stand-in$")
 
 
 def file(name):
     """The text of a file that the page shows below its name."""
-    found = re.findall(rf"^`{re.escape(name)}`:\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    found = re.findall(rf"^`{re.escape(name)}`:\n\n(?:<!-- .*? -->\n)?```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(found) == 1, name
     return found[0]
 
