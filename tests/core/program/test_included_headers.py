@@ -102,7 +102,7 @@ assert Program(text, "c++", options).compile("ptx").code
 (include / "curand_kernel.h").write_text("#define VALUE 2\\n")
 second = key()
 assert len({without, first, second}) == 3
-(include / "curand_kernel.h").write_text("#define VALUE 2\n#define NAME <curand.h>\n#include NAME\n")
+(include / "curand_kernel.h").write_text("#define VALUE 2\\n#define NAME <curand.h>\\n#include NAME\\n")
 assert key() not in (without, first, second)
 assert key(extra_digest=b"1" * 32) != given
 """

@@ -170,8 +170,8 @@ _PERMISSION = "the user lacks the permission: run as root, or ask the administra
 
 def _explain(error, function):
     """Prefix the error's text with NVML's name of the function, and append what the call needs."""
-    # The first line of a function's doc names the C function: "nvml: nvmlInit_v2".
-    symbol = (function.__doc__ or "").partition("\n")[0].rpartition(" ")[2] or function.__name__
+    # The last section of a function's doc begins with the C function: "nvmlInit_v2: NVML API, Initialization and Cleanup".
+    symbol = (function.__doc__ or "").rpartition("\nSee\n---\n")[2].partition(":")[0] or function.__name__
     text = f"{symbol}: {error}"
     if isinstance(error, nvml.NoPermissionError):
         text += f"; {_PERMISSION}"
