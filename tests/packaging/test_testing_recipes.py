@@ -28,7 +28,9 @@ INSTALLS = re.compile(r"(?:python -m )?pip install |python -m cupyrite stand-in$
 
 def file(name):
     """The text of a file that the page shows below its name."""
-    found = re.findall(rf"^`{re.escape(name)}`:\n\n(?:<!-- .*? -->\n)?```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        rf"^`{re.escape(name)}`:\n\n(?:<!-- .*? -->\n)?```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL
+    )
     assert len(found) == 1, name
     return found[0]
 

@@ -127,9 +127,8 @@ impl Error {
             _ => crate::status::driver_log(call, status),
         };
         let log = match status {
-            CUresult::CUDA_ERROR_INVALID_CONTEXT
-                if log.is_empty() && crate::status::lacks_context() =>
-            {
+            // A driver's log says less.
+            CUresult::CUDA_ERROR_INVALID_CONTEXT if crate::status::lacks_context() => {
                 NO_CONTEXT.to_owned()
             }
             _ => log,
