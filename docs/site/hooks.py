@@ -57,6 +57,9 @@ def on_files(files, config):
         if page != "README.md":
             text = _from_root((ROOT / source).read_text(), posixpath.dirname(source))
             files.append(File.generated(config, page, content=text))
+    # The gallery links to its programs.
+    for program in sorted((ROOT / "examples").glob("*.py")):
+        files.append(File.generated(config, f"examples/{program.name}", content=program.read_text()))
     return files
 
 
@@ -85,6 +88,8 @@ def on_page_markdown(markdown, page, config, files):
         path = posixpath.normpath(posixpath.join("docs", here, found[1]))
         if path in ROOT_PAGES:
             return f"]({posixpath.relpath(ROOT_PAGES[path], here or '.')}{found[2] or ''})"
+        if path.startswith("examples/"):
+            return f"]({posixpath.relpath(path, here or '.')})"
         return found[0]
 
     if page.file.src_uri.startswith("reference/"):
