@@ -7,7 +7,8 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Original, OwnedKind, is_refusal, noting};
+use super::wrappers::Original;
+use super::{OwnedKind, is_refusal, noting};
 use crate::driver::{self, CUdeviceptr, CUresult, CUstream, Symbol};
 use crate::loader::{CudaLibrary, LoadError};
 use crate::waits;
