@@ -13,7 +13,7 @@ from pathlib import Path
 
 import docstrings
 
-#: Public modules in the order of the index.
+#: Public modules, ordered as in the index.
 MODULES = """
 cuda.core cuda.core.graph cuda.core.system cuda.core.system.typing cuda.core.texture cuda.core.checkpoint
 cuda.core.utils cuda.core.typing

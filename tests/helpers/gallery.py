@@ -25,7 +25,7 @@ ARGUMENTS = {
 
 
 def names():
-    """The examples with pictures, in the order of examples/README.md."""
+    """The examples that save pictures, ordered as in examples/README.md."""
     listed = re.findall(r"^\| `(\w+)\.py` ", (EXAMPLES / "README.md").read_text(), re.M)
     return [name for name in listed if '"--save"' in (EXAMPLES / f"{name}.py").read_text()]
 

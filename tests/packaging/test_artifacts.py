@@ -49,7 +49,7 @@ def maturins_wheel(folder, extra=(), tag=TAG):
 
 @pytest.fixture
 def backend(monkeypatch):
-    """The backend with a maturin that notes its settings and builds an empty wheel where it is told to."""
+    """The backend with a fake maturin, which records its settings and writes an empty wheel to the given folder."""
     calls = []
 
     def build(folder, settings=None, metadata_directory=None):

@@ -37,7 +37,7 @@ def confirm(done):
 def test_example_alone_confirms_its_result(name, tmp_path):
     two = {"CUPYRITE_CPU_DEVICES": "2"} if name == "peer_to_peer" and on_cpu_device() else {}
     confirm(run(name, folder=tmp_path, **two))
-    assert [file.name for file in tmp_path.iterdir()] == [f"{name}.py"], "a file that nobody asked for"
+    assert [file.name for file in tmp_path.iterdir()] == [f"{name}.py"], "the example wrote an unrequested file"
 
 
 @pytest.mark.parametrize("name", VISUAL)

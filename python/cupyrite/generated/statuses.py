@@ -654,7 +654,7 @@ STATUSES = {
                 "cudaErrorDeviceUninitialized",
                 "cudaErrorDeviceUninitialized",
                 201,
-                "no usable context is current: there is none, or it is not valid",
+                "no context is current, or the current context is not valid",
             ),
             (
                 "cudaErrorMapBufferObjectFailed",

@@ -467,7 +467,7 @@ def _uses(item: pytest.Item) -> bool:
 
 
 def _place(item: pytest.Item, names: list[str]) -> int:
-    """The index of the first function-scoped fixture; pytest sets them up in the order of the names."""
+    """The index of the first function-scoped fixture. pytest sets fixtures up in the order of the list."""
     definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     for index, name in enumerate(names):
         if (found := definitions.get(name)) and found[-1].scope == "function":

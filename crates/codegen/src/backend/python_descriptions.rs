@@ -51,7 +51,7 @@ pub fn indexes(api: &Api, lib: &LibraryApi) -> BTreeMap<String, usize> {
     names.zip(0..).collect()
 }
 
-/// Values stored once each, in the order of their first use.
+/// Interned values, in order of first use.
 #[derive(Default)]
 struct Pool<T>(Vec<T>);
 

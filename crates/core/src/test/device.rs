@@ -114,7 +114,7 @@ impl TestDevice {
         let Err(fault) = wait(self.device) else {
             match result {
                 Ok(()) => panic!(
-                    "expected a fault on device {}, and there is none",
+                    "expected a fault on device {}, but no kernel failed",
                     self.ordinal()
                 ),
                 Err(error) => panic!(
@@ -163,7 +163,7 @@ impl TestDevice {
             };
             return (Some(text), reason);
         }
-        // What a failed test allocated may be on its way to be freed, and is not what failed.
+        // Unwinding may not have freed the test's memory yet; the test has failed for another reason.
         if thread::panicking() {
             return (None, None);
         }

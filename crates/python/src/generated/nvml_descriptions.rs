@@ -3456,7 +3456,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         "Returns whether confidential computing is on, and whether its development mode is.",
         "Returns the CUDA version that the driver's library supports.",
         "1000 * major + 10 * minor: 12040 is CUDA 12.4",
-        "Returns the CUDA version of the driver's library that is installed, and fails if there is none.",
+        "Returns the CUDA version of the installed driver library. Fails without one.",
         "Returns the branch of the driver as text, such as r550_00.",
         "Returns the version of the driver as text, such as 550.54.15.",
         "Returns the host interface cards of S-class systems and their firmware versions.",

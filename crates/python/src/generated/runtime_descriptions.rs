@@ -3674,7 +3674,7 @@ pub static DESCRIPTIONS: Descriptions = Descriptions {
         (200, "the device code is not valid"),
         (
             201,
-            "no usable context is current: there is none, or it is not valid",
+            "no context is current, or the current context is not valid",
         ),
         (205, "a buffer object could not be mapped"),
         (206, "a buffer object could not be unmapped"),
