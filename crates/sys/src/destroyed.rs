@@ -6,7 +6,7 @@
 //! event of a context that was reset meanwhile crash. The driver has no call that tells whether a handle is live, and it gives
 //! the values of destroyed handles to new objects.
 //!
-//! So [`wrap`] puts a function of `wrappers.rs` before each call that destroys one of them. It notes the handle before it makes
+//! So `wrap` puts a function of `wrappers.rs` before each call that destroys one of them. It notes the handle before it makes
 //! the call: once the driver has destroyed the object, another thread may get the same value. Each kind of handle has an
 //! epoch, which every such call advances. An owner keeps the epoch of its handle's creation; while the epoch is the same, its
 //! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy
