@@ -42,3 +42,8 @@ def test_checker_reports_a_missing_name():
     words = [INTERFACE / "check_api.py", "--missing", "--module", "cuda.pathfinder"]
     status, output = run("-c", program, *words)
     assert status == 1 and "DynamicLibNotFoundError" in output, output
+
+
+def test_the_manifests_have_one_record_a_line():
+    status, output = run(INTERFACE / "format_manifests.py", "--check")
+    assert status == 0, output
