@@ -187,7 +187,7 @@ mod tests {
             args: Vec::new(),
             results: Vec::new(),
             gil: Gil::Release,
-            special: None,
+            hook: None,
             ret: Ret::Status,
             sizing: None,
             requests: Vec::new(),

@@ -1,7 +1,14 @@
-//! Descriptions of the functions for docstrings: `crates/python/src/generated/*_descriptions.rs`.
+//! Descriptions of the functions for docstrings: `crates/python/src/generated/*_descriptions.tsv`.
 //!
-//! One table per library, which its second module shares. Texts, sets of statuses and sections are stored once and
-//! referred to by index, so that a row has a few bytes and needs no relocation.
+//! One text per library, which its second module shares. The extension module contains it as it is and reads it when a
+//! docstring is asked for, so it costs neither relocations nor compile time. A line has fields separated by tabs:
+//!
+//! - `title`, the library as a name in a sentence
+//! - `section`, a section of NVIDIA's manual, its address
+//! - `status`, a value, what it means
+//! - `function`, the exported symbol (for a function without a C function, its Python name), the section (the address of one
+//!   without a title), the values of the statuses that it documents, what it does, and `index=note` for the parameters with a
+//!   note
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -22,65 +29,65 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
     let libraries = api.libraries.iter().filter(|lib| lib.in_python());
     Ok(libraries
         .map(|lib| {
-            let path = format!("crates/python/src/generated/{}_descriptions.rs", lib.name);
+            let path = format!("crates/python/src/generated/{}_descriptions.tsv", lib.name);
             (PathBuf::from(path), library(api, lib, &meanings))
         })
         .collect())
 }
 
-/// The rows of a library's table: names in C, or in Python for functions without a C function. Sorted.
-fn rows<'a>(api: &'a Api, lib: &'a LibraryApi) -> BTreeMap<&'a str, Option<&'a Function>> {
+/// The rows of a library's text, sorted by symbol; by Python name for functions without a C function.
+fn rows<'a>(
+    api: &'a Api,
+    lib: &'a LibraryApi,
+) -> BTreeMap<&'a str, (&'a str, Option<&'a Function>)> {
     let second = (api.second.iter()).find(|l| l.shares.as_ref() == Some(&lib.name));
     let mut out = BTreeMap::new();
     for python in &lib.python.functions {
-        out.insert(python.name.as_str(), None);
+        out.insert(python.name.as_str(), (python.name.as_str(), None));
     }
     let c = std::iter::once(lib)
         .chain(second)
         .flat_map(|l| &l.functions);
     for f in c.filter(|f| f.python.is_some()) {
-        out.entry(f.name.as_str()).or_insert(Some(f));
+        out.entry(f.symbol.as_str())
+            .or_insert((f.name.as_str(), Some(f)));
     }
     out
 }
 
-/// The row of each function, by its name in C or, without a C function, in Python.
-pub fn indexes(api: &Api, lib: &LibraryApi) -> BTreeMap<String, usize> {
-    let first = api.library(lib.c_library()).unwrap_or(lib);
-    let names = rows(api, first).into_keys().map(str::to_owned);
-    names.zip(0..).collect()
-}
-
-/// Interned values, in order of first use.
-#[derive(Default)]
-struct Pool<T>(Vec<T>);
-
-impl<T: PartialEq> Pool<T> {
-    fn index(&mut self, value: T) -> usize {
-        self.0.iter().position(|v| *v == value).unwrap_or_else(|| {
-            self.0.push(value);
-            self.0.len() - 1
-        })
-    }
-}
-
 fn library(api: &Api, lib: &LibraryApi, meanings: &Meanings) -> String {
-    let mut texts = Pool(vec![""]);
-    let mut statuses: Pool<Vec<i64>> = Pool(vec![Vec::new()]);
-    let mut sections = Pool::default();
     let nothing = About::default();
-    let mut table = String::new();
-    for (name, f) in rows(api, lib) {
+    let mut sections: BTreeMap<String, String> = BTreeMap::new();
+    let mut functions = String::new();
+    for (symbol, (name, f)) in rows(api, lib) {
         let about = lib.about(name).unwrap_or(&nothing);
-        let does = texts.index(&about.does);
         let documented = f.and_then(|f| lib.manual_of(f));
-        let set = documented.map(|entry| values(lib, &entry.statuses));
-        let set = statuses.index(set.unwrap_or_default());
-        let section = match f {
+        let statuses: Vec<String> = (documented.iter())
+            .flat_map(|entry| values(lib, &entry.statuses))
+            .map(|value| value.to_string())
+            .collect();
+        let (section, url) = match f {
             Some(f) => lib.section_of(f),
             None => (String::new(), lib.doc_url.clone()),
         };
-        let section = sections.index(section);
+        // Without a title, the address itself names the section.
+        let section = if section.is_empty() {
+            url
+        } else {
+            let other = sections.insert(section.clone(), url.clone());
+            assert!(
+                other.is_none_or(|other| other == url),
+                "two sections of {} are called {section:?}",
+                lib.name
+            );
+            section
+        };
+        let _ = write!(
+            functions,
+            "function\t{symbol}\t{section}\t{}\t{}",
+            statuses.join(" "),
+            about.does
+        );
         let params: Vec<&str> = match f {
             Some(f) => f.params.iter().map(|p| p.name.as_str()).collect(),
             None => (lib.python.functions.iter())
@@ -89,36 +96,26 @@ fn library(api: &Api, lib: &LibraryApi, meanings: &Meanings) -> String {
                 .map(|a| a.name.as_str())
                 .collect(),
         };
-        let _ = write!(
-            table,
-            "/* {name} */ Description {{ does: {does}, statuses: {set}, section: {section}, in_c: {}, parameters: &[",
-            f.is_some(),
-        );
         for (index, param) in params.iter().enumerate() {
             if let Some(note) = about.parameters.get(*param) {
-                let _ = write!(table, "({index}, {}), ", texts.index(note));
+                let _ = write!(functions, "\t{index}={note}");
             }
         }
-        table.push_str("] },\n");
+        functions.push('\n');
     }
     let mut out = format!(
-        "// Generated by `cargo xtask codegen` from NVIDIA's headers, api/descriptions/{name}.toml and api/meanings.toml; do not edit.\n\
-         //! Descriptions of the functions of {title}.\n\n\
-         use crate::bindings::docstring::{{Description, Descriptions}};\n\n\
-         /// The descriptions, by the index in the descriptors.\n\
-         pub static DESCRIPTIONS: Descriptions = Descriptions {{\n\
-         title: {title:?},\nfunctions: &[\n{table}],\n",
-        name = lib.name,
-        title = short_title(lib),
+        "# Generated by `cargo xtask codegen` from NVIDIA's headers, api/descriptions/{}.toml and api/meanings.toml; do not edit.\n\
+         title\t{}\n",
+        lib.name,
+        short_title(lib),
     );
-    let _ = writeln!(out, "texts: &{:?},", texts.0);
-    let _ = writeln!(out, "statuses: &[");
-    for set in &statuses.0 {
-        let _ = writeln!(out, "&{set:?},");
+    for (title, url) in sections {
+        let _ = writeln!(out, "section\t{title}\t{url}");
     }
-    let _ = writeln!(out, "],\nmeanings: &{:?},", status_meanings(lib, meanings));
-    let _ = writeln!(out, "sections: &{:?},\n}};", sections.0);
-    out
+    for (value, meaning) in status_meanings(lib, meanings) {
+        let _ = writeln!(out, "status\t{value}\t{meaning}");
+    }
+    out + &functions
 }
 
 /// The values of members of the status enum.

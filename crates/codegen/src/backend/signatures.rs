@@ -47,18 +47,6 @@ impl Abi {
             Abi::Struct(name) => format!("c::{name}"),
         }
     }
-
-    fn load(&self, index: usize) -> String {
-        match self {
-            Abi::Bits(64) => format!("*w.add({index})"),
-            Abi::Bits(bits) => format!("*w.add({index}) as u{bits}"),
-            Abi::Float => format!("f32::from_bits(*w.add({index}) as u32)"),
-            Abi::Double => format!("f64::from_bits(*w.add({index}))"),
-            Abi::Struct(name) => format!(
-                "std::ptr::with_exposed_provenance::<c::{name}>(*w.add({index}) as usize).read()"
-            ),
-        }
-    }
 }
 
 /// The ABI signature of a C function; functions with the same signature share a thunk.
@@ -96,28 +84,22 @@ impl Signature {
             .replace("__", "_")
     }
 
-    /// A function that calls one of this signature with its arguments as words.
+    /// The row that declares the thunk: `call_qw_w: (u64, u32) -> i32;`.
     pub fn thunk(&self) -> String {
         let types: Vec<String> = self.params.iter().map(Abi::rust).collect();
-        let loads: Vec<String> = (self.params.iter().enumerate())
-            .map(|(index, abi)| abi.load(index))
-            .collect();
-        // A status is widened to the thunk's result; void becomes zero.
-        let (ret, open, close) = match self.ret {
-            0 => ("", "", ";\n0"),
-            64 => (" -> i64", "", ""),
-            _ => (" -> i32", "i64::from(", ")"),
+        let ret = match self.ret {
+            0 => "()",
+            64 => "i64",
+            _ => "i32",
         };
-        let w = if self.params.is_empty() { "_w" } else { "w" };
-        format!(
-            "unsafe fn {name}(f: *const c_void, {w}: *const u64) -> i64 {{\n\
-             // SAFETY: the caller gives a function of this C signature and a word for each parameter.\n\
-             unsafe {{\n\
-             let f = std::mem::transmute::<*const c_void, unsafe extern \"C\" fn({types}){ret}>(f);\n\
-             {open}f({loads}){close}\n}}\n}}\n\n",
-            name = self.name(),
-            types = types.join(", "),
-            loads = loads.join(", "),
-        )
+        format!("{}: ({}) -> {ret};", self.name(), types.join(", "))
+    }
+
+    /// The structs that C takes by value.
+    pub fn structs(&self) -> impl Iterator<Item = String> {
+        self.params.iter().filter_map(|abi| match abi {
+            Abi::Struct(name) => Some(name.clone()),
+            _ => None,
+        })
     }
 }

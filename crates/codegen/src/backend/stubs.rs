@@ -305,11 +305,8 @@ fn item_in(lib: &ir::LibraryApi, of: &Element) -> String {
 }
 
 /// The type of an argument of a function of `lib`.
-pub(super) fn argument(lib: &ir::LibraryApi, kind: &ArgKind, special: Option<&str>) -> String {
+pub(super) fn argument(lib: &ir::LibraryApi, kind: &ArgKind) -> String {
     match kind {
-        ArgKind::Float { .. } if special == Some("tex_ref_set_border_color") => {
-            "Sequence[float]".into()
-        }
         // Ints, NumPy scalars and other objects with `__int__`.
         ArgKind::Int { .. } => "SupportsInt".into(),
         ArgKind::Float { .. } => "float".into(),
@@ -377,7 +374,7 @@ pub(super) fn result(kind: &ResultKind) -> String {
 /// A function without a C function.
 fn custom_stub(lib: &ir::LibraryApi, python: &ir::PyFunction) -> String {
     let args: Vec<String> = (python.args.iter())
-        .map(|a| format!("{}: {}", a.name, argument(lib, &a.kind, None)))
+        .map(|a| format!("{}: {}", a.name, argument(lib, &a.kind)))
         .collect();
     format!(
         "def {}({}) -> {}: ...\n",
@@ -400,7 +397,7 @@ fn function_stub(lib: &ir::LibraryApi, f: &ir::Function) -> String {
     let Some(python) = &f.python else {
         return String::new();
     };
-    let special = python.special.as_deref();
+    let hook = python.hook.as_deref();
     let args: Vec<String> = python
         .args
         .iter()
@@ -409,12 +406,12 @@ fn function_stub(lib: &ir::LibraryApi, f: &ir::Function) -> String {
                 Some(d) => format!(" = {d}"),
                 None => String::new(),
             };
-            format!("{}: {}{default}", a.name, argument(lib, &a.kind, special))
+            format!("{}: {}{default}", a.name, argument(lib, &a.kind))
         })
         .collect();
     let mut results = vec![lib.status_enum.clone()];
     results.extend(python.results.iter().map(|r| result(&r.kind)));
-    if special == Some("error_string") && python.results.is_empty() {
+    if hook == Some("nvrtc::error_text") && python.results.is_empty() {
         results.push("bytes".into());
     }
     let results = results.join(", ");
@@ -423,7 +420,7 @@ fn function_stub(lib: &ir::LibraryApi, f: &ir::Function) -> String {
         f.name,
         args.join(", ")
     );
-    if special == Some("ctx_create") {
+    if hook == Some("driver::ctx_create") {
         // CUDA 12's two arguments and CUDA 13's three.
         return format!(
             "@overload\n{plain}@overload\ndef {}({}) -> tuple[{results}]: ...\n",

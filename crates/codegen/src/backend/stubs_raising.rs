@@ -405,10 +405,7 @@ fn function_stub(lib: &ir::LibraryApi, f: &ir::PyFunction, symbol: Option<&str>)
                 .default
                 .as_ref()
                 .map_or(String::new(), |d| format!(" = {d}"));
-            let ty = custom(&f.name, &a.name).map_or_else(
-                || argument(lib, &a.kind, f.special.as_deref()),
-                str::to_owned,
-            );
+            let ty = custom(&f.name, &a.name).map_or_else(|| argument(lib, &a.kind), str::to_owned);
             format!("{}: {ty}{default}", a.name)
         })
         .collect();

@@ -225,8 +225,8 @@ pub struct ExceptionRules {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HandWritten {
-    /// Its implementation.
-    pub special: String,
+    /// Its hook.
+    pub hook: String,
     /// Arguments, `name: kind` each.
     #[serde(default)]
     pub args: Vec<String>,
@@ -240,8 +240,8 @@ pub struct HandWritten {
 /// A function's exceptions.
 #[derive(Debug, Default, Deserialize)]
 pub struct FunctionOverlay {
-    /// Hand-written implementation.
-    pub special: Option<String>,
+    /// Its hook, as a path in `crates/python/src/bindings/custom`.
+    pub hook: Option<String>,
     /// Types of additional results of a hand-written implementation.
     #[serde(default)]
     pub gives: Vec<String>,
@@ -368,12 +368,12 @@ mod tests {
             success = "OK"
             major = 13
             [functions.f]
-            special = "custom"
+            hook = "custom"
             numEdges = { dir = "inout", default = "0" }
         "#;
         let o: Overlay = toml::from_str(text).unwrap();
         let f = &o.functions["f"];
-        assert_eq!(f.special.as_deref(), Some("custom"));
+        assert_eq!(f.hook.as_deref(), Some("custom"));
         assert_eq!(f.params["numEdges"].default.as_deref(), Some("0"));
         assert!(toml::from_str::<Overlay>(&text.replace("default", "defualt")).is_err());
     }

@@ -15,9 +15,8 @@ pub struct PyFunction {
     pub results: Vec<PyResult>,
     /// Whether the call releases the GIL.
     pub gil: Gil,
-    /// The overlay's `special`: in libraries whose functions raise and for functions without a C function, the variant of
-    /// `Special` whose hook serves the function (e.g. `FieldValues`); elsewhere it selects a stub or a text of the reference.
-    pub special: Option<String>,
+    /// The function's hook, as a path in `crates/python/src/bindings/custom`: `driver::ctx_create`.
+    pub hook: Option<String>,
     /// What C returns.
     pub ret: Ret,
     /// Set if a first call queries the number of elements.
@@ -360,7 +359,7 @@ pub enum ResultKind {
         /// Number of elements.
         len: Len,
     },
-    /// Returned by a hand-written implementation (`special`); only the type name is known.
+    /// Returned by a hand-written implementation (`hook`); only the type name is known.
     ByHand,
 }
 

@@ -1,64 +1,14 @@
 //! Docstrings of the functions, composed when `__doc__` is read.
 //!
-//! The parts are a descriptor and its row in a generated table of [`Descriptions`]. Nothing here runs at import.
+//! The parts are a descriptor and its line in a generated text ([`Descriptions`]). Nothing here runs at import.
 
 use std::fmt::Write;
 
 use cupyrite_sys::loader::CudaLibrary;
 
-use crate::bindings::descriptor::{Function, NO_DESCRIPTION, Ret, Special, Word};
-use crate::generated::{
-    cudla_descriptions, cufile_descriptions, driver_descriptions, nvfatbin_descriptions,
-    nvjitlink_descriptions, nvml_descriptions, nvrtc_descriptions, nvvm_descriptions,
-    runtime_descriptions,
-};
+use crate::bindings::descriptions::{Description, Descriptions};
+use crate::bindings::descriptor::{Function, Ret, Word};
 use crate::types::table::{Enum, MODULES, ModuleTypes, enumeration};
-
-/// Descriptions of the functions of a library, which both of its modules share.
-#[derive(Debug)]
-pub struct Descriptions {
-    /// The library, as a name in a sentence.
-    pub title: &'static str,
-    /// The functions, by [`Function::description`].
-    pub functions: &'static [Description],
-    /// Texts that `functions` refers to. The first one is empty.
-    pub texts: &'static [&'static str],
-    /// Sets of statuses that `functions` refers to. The first one is empty.
-    pub statuses: &'static [&'static [i64]],
-    /// What the statuses mean, sorted by value.
-    pub meanings: &'static [(i64, &'static str)],
-    /// Sections of NVIDIA's manual: title and web address.
-    pub sections: &'static [(&'static str, &'static str)],
-}
-
-/// The description of a function.
-#[derive(Debug)]
-pub struct Description {
-    /// Index of the text that says what it does.
-    pub does: u16,
-    /// Index of the set of statuses that it documents.
-    pub statuses: u16,
-    /// Index of its section.
-    pub section: u16,
-    /// Whether the library has a function of this name.
-    pub in_c: bool,
-    /// Parameters in C (in Python, if there is no C function), and indexes of the texts about them.
-    pub parameters: &'static [(u8, u16)],
-}
-
-fn descriptions(library: CudaLibrary) -> &'static Descriptions {
-    match library {
-        CudaLibrary::Driver => &driver_descriptions::DESCRIPTIONS,
-        CudaLibrary::Runtime => &runtime_descriptions::DESCRIPTIONS,
-        CudaLibrary::Nvrtc => &nvrtc_descriptions::DESCRIPTIONS,
-        CudaLibrary::NvJitLink => &nvjitlink_descriptions::DESCRIPTIONS,
-        CudaLibrary::Nvvm => &nvvm_descriptions::DESCRIPTIONS,
-        CudaLibrary::NvFatbin => &nvfatbin_descriptions::DESCRIPTIONS,
-        CudaLibrary::Nvml => &nvml_descriptions::DESCRIPTIONS,
-        CudaLibrary::CuFile => &cufile_descriptions::DESCRIPTIONS,
-        CudaLibrary::Cudla => &cudla_descriptions::DESCRIPTIONS,
-    }
-}
 
 /// A parameter or a result of the Python function.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,30 +17,26 @@ enum Place {
     Result(usize),
 }
 
-/// A descriptor and its row.
+/// A descriptor and its description.
 struct Subject {
     function: &'static Function,
-    library: &'static Descriptions,
-    row: Option<&'static Description>,
+    library: Descriptions,
+    row: Option<Description>,
     types: Option<&'static ModuleTypes>,
 }
 
 /// The docstring of a function.
 pub fn of(f: &'static Function) -> String {
-    if f.special == Special::Sizeof {
+    if f.value_alone && f.name == "sizeof" {
         return "The size in bytes of the C type that a class of this module stands for.\n\nParameters\n----------\n\
                 objType : class\n\nReturns\n-------\nint\n"
             .to_owned();
     }
-    let library = descriptions(f.library());
-    let row = match f.description {
-        NO_DESCRIPTION => None,
-        index => library.functions.get(usize::from(index)),
-    };
+    let library = Descriptions::of(f.library());
     let subject = Subject {
         function: f,
         library,
-        row,
+        row: library.function(f.export().unwrap_or(f.name)),
         types: MODULES.iter().find(|t| t.module == f.module).copied(),
     };
     let mut text = subject.summary();
@@ -106,21 +52,19 @@ pub fn of(f: &'static Function) -> String {
 impl Subject {
     /// The name in C; empty if there is no C function.
     fn symbol(&self) -> &'static str {
-        match (self.function.raising, self.row) {
-            (Some(raising), _) => raising.symbol,
-            (None, Some(row)) if !row.in_c => "",
-            (None, _) => self.function.name,
+        match (self.function.raising, self.function.export()) {
+            (_, None) => "",
+            (Some(_), Some(export)) => export,
+            (None, Some(_)) => self.function.name,
         }
     }
 
     /// What the function does: the first sentence on the first line, the rest as a paragraph.
     fn summary(&self) -> String {
-        let does = self
-            .row
-            .map_or("", |row| self.library.texts[usize::from(row.does)]);
+        let does = self.row.as_ref().map_or("", |row| row.does);
         match (does.split_once(". "), self.symbol()) {
-            (None, "") if does.is_empty() => format!("{}\n\n", self.library.title),
-            (None, symbol) if does.is_empty() => format!("{}: {symbol}\n\n", self.library.title),
+            (None, "") if does.is_empty() => format!("{}\n\n", self.library.title()),
+            (None, symbol) if does.is_empty() => format!("{}: {symbol}\n\n", self.library.title()),
             (None, _) => format!("{does}\n\n"),
             (Some((first, rest)), _) => format!("{first}.\n\n{}\n", wrapped(rest, "")),
         }
@@ -138,12 +82,8 @@ impl Subject {
             }
             Some(_) => false,
         };
-        let found = self
-            .row?
-            .parameters
-            .iter()
-            .find(|(index, _)| is_here(*index));
-        found.map(|(_, text)| self.library.texts[usize::from(*text)])
+        let mut notes = self.row.as_ref()?.notes();
+        notes.find_map(|(index, note)| is_here(index).then_some(note))
     }
 
     fn parameters(&self, text: &mut String) -> std::fmt::Result {
@@ -167,7 +107,7 @@ impl Subject {
     fn results(&self, text: &mut String) -> std::fmt::Result {
         let f = self.function;
         match (f.raising, f.results.len()) {
-            _ if f.special.gives_value_alone() => writeln!(text, "Returns\n-------")?,
+            _ if f.value_alone => writeln!(text, "Returns\n-------")?,
             (None, _) => writeln!(
                 text,
                 "Returns\n-------\nA tuple. All but the status are None after an error.\n\n{}",
@@ -207,16 +147,15 @@ impl Subject {
 
     /// The statuses that the function documents, with their names in this module.
     fn statuses(&self, text: &mut String) -> std::fmt::Result {
-        let (Some(row), Some(names)) = (self.row, self.status()) else {
+        let (Some(row), Some(names)) = (&self.row, self.status()) else {
             return Ok(());
         };
         let raises = self.function.raising.is_some();
         let returns_status = match self.function.raising {
             Some(raising) => matches!(raising.ret, Ret::Status | Ret::CuFile | Ret::Size),
-            None => !self.function.special.gives_value_alone(),
+            None => !self.function.value_alone,
         };
-        let listed: Vec<i64> = (self.library.statuses[usize::from(row.statuses)].iter())
-            .copied()
+        let listed: Vec<i64> = (row.statuses())
             // Where functions raise, success is no status that a caller meets.
             .filter(|value| returns_status && !(raises && *value == 0))
             .collect();
@@ -227,10 +166,9 @@ impl Subject {
         for value in listed {
             let name = names.members.iter().find(|(_, v)| *v == value);
             let Some((name, _)) = name else { continue };
-            let meanings = self.library.meanings;
-            match meanings.binary_search_by(|(v, _)| v.cmp(&value)) {
-                Ok(at) => writeln!(text, "{name}: {}", meanings[at].1)?,
-                Err(_) => writeln!(text, "{name}")?,
+            match self.library.meaning(value) {
+                Some(meaning) => writeln!(text, "{name}: {meaning}")?,
+                None => writeln!(text, "{name}")?,
             }
         }
         text.push('\n');
@@ -243,7 +181,7 @@ impl Subject {
             .types
             .and_then(|types| Some(types.errors?.exceptions.first()?.name));
         if let Some(exception) = exception {
-            writeln!(text, "{exception}\n    For a status that is no success.")?;
+            writeln!(text, "{exception}\n    For an error status.")?;
         }
         writeln!(
             text,
@@ -255,14 +193,15 @@ impl Subject {
     /// The section of NVIDIA's manual.
     fn section(&self, text: &mut String) -> std::fmt::Result {
         let module = self.types.map_or("", |types| types.url);
-        let (title, url) = self.row.map_or(("", module), |row| {
-            self.library.sections[usize::from(row.section)]
-        });
+        let (title, url) = match &self.row {
+            Some(row) => (row.section, row.url),
+            None => ("", module),
+        };
         text.push_str("See\n---\n");
         match (self.symbol(), title) {
-            ("", _) => writeln!(text, "{}", self.library.title)?,
-            (symbol, "") => writeln!(text, "{symbol}: {}", self.library.title)?,
-            (symbol, title) => writeln!(text, "{symbol}: {}, {title}", self.library.title)?,
+            ("", _) => writeln!(text, "{}", self.library.title())?,
+            (symbol, "") => writeln!(text, "{symbol}: {}", self.library.title())?,
+            (symbol, title) => writeln!(text, "{symbol}: {}, {title}", self.library.title())?,
         }
         writeln!(text, "{url}")
     }

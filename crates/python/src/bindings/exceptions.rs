@@ -451,9 +451,9 @@ fn throw(exception: R<Owned>) -> Raised {
 
 /// The note that names the functions of a failed call. NVIDIA's texts do not name them, and programs compare the texts.
 pub fn call_note(f: &Function) -> String {
-    match f.raising.map_or("", |raising| raising.symbol) {
-        "" => format!("in {}()", f.name),
-        symbol => format!("in {}(), which calls {symbol}", f.name),
+    match f.export().filter(|_| f.raising.is_some()) {
+        None => format!("in {}()", f.name),
+        Some(symbol) => format!("in {}(), which calls {symbol}", f.name),
     }
 }
 

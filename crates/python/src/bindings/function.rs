@@ -42,19 +42,6 @@ struct FunctionObject {
     fast: FastRoute,
 }
 
-const _: () = crate::bindings::descriptor::verify(driver_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(runtime_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(nvrtc_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(nvjitlink_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(nvvm_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(nvfatbin_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(nvml_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(cufile_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(cudla_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(driver_v2_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(nvrtc_v2_functions::FUNCTIONS);
-const _: () = crate::bindings::descriptor::verify(runtime_v2_functions::FUNCTIONS);
-
 /// All functions of a module, sorted by name.
 pub fn all(module: Module) -> &'static [Function] {
     match module {

@@ -9,6 +9,7 @@
 pub mod call;
 pub mod custom;
 pub mod cython;
+pub mod descriptions;
 pub mod descriptor;
 pub mod docstring;
 pub mod errors;

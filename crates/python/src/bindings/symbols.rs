@@ -15,7 +15,7 @@ use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
-use crate::generated::ids;
+use crate::generated::{driver_types, nvrtc_types, runtime_types};
 use crate::pathfinder;
 use crate::site_packages;
 use crate::types;
@@ -178,9 +178,9 @@ static SUCCESS: [Success; CudaLibrary::COUNT] = [const {
 /// The status enum in a library's result tuples. Functions of the other libraries raise instead.
 fn status_enum(library: CudaLibrary) -> EnumId {
     match library {
-        CudaLibrary::Nvrtc => ids::enums::nvrtc::nvrtcResult,
-        CudaLibrary::Runtime => ids::enums::runtime::cudaError_t,
-        _ => ids::enums::driver::CUresult,
+        CudaLibrary::Nvrtc => nvrtc_types::enums::nvrtcResult,
+        CudaLibrary::Runtime => runtime_types::enums::cudaError_t,
+        _ => driver_types::enums::CUresult,
     }
 }
 

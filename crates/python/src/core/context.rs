@@ -10,7 +10,7 @@ use crate::core::errors::OrRaise;
 use crate::core::stream;
 use crate::core::stream::PyStream;
 use crate::cpython::Raised;
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 use crate::types;
 
 /// A CUDA context: the address space of a device and the objects in it.

@@ -21,7 +21,7 @@ use crate::core::wait;
 use crate::cpython;
 use crate::cpython::method;
 use crate::cpython::method::Method;
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 
 /// A point in a stream that can be waited for and, with ``timing_enabled``, timed.
 ///

@@ -9,6 +9,7 @@
 
 pub mod class_type;
 pub mod convert;
+pub mod declare;
 pub mod enums;
 pub mod handles;
 pub mod memory;

@@ -13,12 +13,11 @@ use crate::cpython;
 use crate::cpython::buffer::{refuse, takes_strides};
 use crate::cpython::errors::guard_or;
 use crate::cpython::{Obj, Owned, R, Raised, tuple};
-use crate::generated::ids::CLASS_COUNT;
 use crate::types::object::slot;
 use crate::types::pods::pod;
 use crate::types::pods::pod::Pod;
 use crate::types::table;
-use crate::types::table::{ClassId, FieldKind, Prim};
+use crate::types::table::{CLASS_COUNT, ClassId, FieldKind, Prim};
 
 static MODULE: AtomicPtr<ffi::PyObject> = AtomicPtr::new(null_mut());
 static DTYPES: [AtomicPtr<ffi::PyObject>; CLASS_COUNT] =

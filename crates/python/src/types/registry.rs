@@ -11,8 +11,7 @@ use pyo3::ffi;
 use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::pointer_map::PointerMap;
 use crate::cpython::{Obj, Owned, R};
-use crate::generated::ids::{CLASS_COUNT, ENUM_COUNT};
-use crate::types::table::{ClassId, EnumId};
+use crate::types::table::{CLASS_COUNT, ClassId, ENUM_COUNT, EnumId};
 
 /// A created enum. Its class and members live as long as the process.
 pub struct Made {

@@ -9,12 +9,12 @@ use crate::generated::{
 
 pub use crate::types::module::Module;
 
-/// Index of a Python class over all libraries (`crate::generated::ids::class`).
+/// Index of a Python class over all libraries (`class` in `crate::generated::*_types`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct ClassId(pub u16);
 
-/// Index of a Python enum over all libraries (`crate::generated::ids::enums`).
+/// Index of a Python enum over all libraries (`enums` in `crate::generated::*_types`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct EnumId(pub u16);
@@ -397,6 +397,11 @@ pub struct ModuleTypes {
     /// Names of the NumPy dtypes and ids of their classes, sorted by name.
     pub dtypes: &'static [(&'static str, u16)],
 }
+
+/// Number of classes of all modules.
+pub const CLASS_COUNT: usize = nvrtc_v2_types::class::END as usize;
+/// Number of enums of all modules.
+pub const ENUM_COUNT: usize = nvrtc_v2_types::enums::END as usize;
 
 /// Every module, sorted by id.
 pub static MODULES: &[&ModuleTypes] = &[

@@ -64,7 +64,7 @@ pub fn section(
 
 /// The stub's signature on one line.
 fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
-    let special = python.special.as_deref();
+    let hook = python.hook.as_deref();
     let args: Vec<String> = (python.args.iter())
         .map(|a| {
             let default = a.default.as_ref().map(|d| format!(" = {d}"));
@@ -83,7 +83,7 @@ fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
         Style::Raises if whole.is_some() => whole.unwrap_or_default().to_owned(),
         Style::Tuple if python.ret != Ret::Status => results.join(", "),
         Style::Tuple => {
-            if special == Some("error_string") && results.is_empty() {
+            if hook == Some("nvrtc::error_text") && results.is_empty() {
                 results.push("bytes".to_owned());
             }
             results.insert(0, lib.status_enum.clone());
@@ -104,10 +104,7 @@ fn argument_type(lib: &LibraryApi, python: &PyFunction, arg: &PyArg) -> String {
         Style::Raises => stubs_raising::custom(&python.name, &arg.name),
         Style::Tuple => None,
     };
-    custom.map_or_else(
-        || stubs::argument(lib, &arg.kind, python.special.as_deref()),
-        str::to_owned,
-    )
+    custom.map_or_else(|| stubs::argument(lib, &arg.kind), str::to_owned)
 }
 
 /// The stub's type of a result.
@@ -440,7 +437,7 @@ mod tests {
                 doc_type: None,
             }],
             gil: Gil::Release,
-            special: None,
+            hook: None,
             ret: Ret::Status,
             sizing: Some(Sizing {
                 count: Builtin::UInt,

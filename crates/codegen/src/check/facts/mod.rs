@@ -150,7 +150,7 @@ fn functions(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
                 );
             }
         }
-        let alone = f.ret != Ret::Status && f.special.is_some();
+        let alone = f.ret != Ret::Status && f.hook.is_some();
         let status = (!raises && !alone).then_some(lib.status_enum.as_str());
         let have: Vec<&str> = status
             .into_iter()

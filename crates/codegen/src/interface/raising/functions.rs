@@ -79,7 +79,7 @@ fn hand_written(name: &str, entry: &HandWritten) -> Result<PyFunction, String> {
         args,
         results,
         gil: Gil::Keep,
-        special: Some(entry.special.clone()),
+        hook: Some(entry.hook.clone()),
         ret: Ret::Void,
         sizing: None,
         requests: Vec::new(),
@@ -238,7 +238,7 @@ fn function(
             } else {
                 Gil::Release
             },
-            special: entry.special.clone(),
+            hook: entry.hook.clone(),
             ret: Ret::Status,
             sizing: None,
             requests: Vec::new(),

@@ -60,7 +60,7 @@ pub(crate) fn taken_apart(
     let mut inputs = Vec::new();
     for text in &o.inputs {
         if let Some((name, kind)) = text.split_once(": ") {
-            if work.python.special.is_none() {
+            if work.python.hook.is_none() {
                 return Err(format!("no implementation writes the field {name}"));
             }
             let made = arg(name, simple_kind(kind)?);

@@ -140,7 +140,7 @@ pub fn custom(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyFunction>, St
             args,
             results,
             gil: Gil::Keep,
-            special: Some(entry.special.clone()),
+            hook: Some(entry.hook.clone()),
             ret: match entry.result {
                 Some(_) => Ret::Status,
                 None => Ret::Void,
@@ -298,7 +298,7 @@ fn function(
         args,
         results,
         gil,
-        special: entry.special.clone(),
+        hook: entry.hook.clone(),
         ret: Ret::Status,
         sizing: None,
         requests: Vec::new(),

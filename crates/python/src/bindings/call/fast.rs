@@ -18,9 +18,7 @@ use pyo3::ffi;
 use crate::bindings::call::convert::Keep;
 use crate::bindings::call::{general, results};
 use crate::bindings::custom::{nvml, nvrtc};
-use crate::bindings::descriptor::{
-    Conv, Function, HandleKind, Int, Out, Ret, Special, Thunk, Word,
-};
+use crate::bindings::descriptor::{Conv, Function, HandleKind, Int, Out, Ret, Thunk, Word};
 use crate::bindings::errors::Site;
 use crate::bindings::kernel_parameters::Packer;
 use crate::bindings::raising::{exit_guard, handle_calls};
@@ -156,7 +154,7 @@ impl FastRoute {
     }
 
     fn fill(&mut self, f: &'static Function) -> Option<()> {
-        if !cpython::GIL || f.special != Special::None || nvml::dereferences_handle(f) {
+        if !cpython::GIL || f.hook.is_some() || nvml::dereferences_handle(f) {
             return None;
         }
         if let Some(raising) = f.raising {

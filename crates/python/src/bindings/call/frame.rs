@@ -1,6 +1,5 @@
 //! The data of a call on the general route: converted arguments, storage of the results, and owners of memory that C uses.
 
-use pyo3::ffi;
 use smallvec::SmallVec;
 
 use crate::bindings::call::convert;
@@ -8,7 +7,7 @@ use crate::bindings::call::convert::Keep;
 use crate::bindings::call::memory_checks::{check_memory, check_room, check_rows, check_struct};
 use crate::bindings::custom::tagged_values;
 use crate::bindings::descriptor::{
-    Conv, Function, HandleKind, Int, Len, MAX_PARAMS, MAX_REQUESTS, MAX_RESULTS, MAX_WORDS,
+    Arguments, Conv, HandleKind, Int, Len, MAX_PARAMS, MAX_REQUESTS, MAX_RESULTS, MAX_WORDS,
     OutSize, Word,
 };
 use crate::bindings::errors;
@@ -17,51 +16,6 @@ use crate::bindings::kernel_parameters::Packer;
 use crate::bindings::raising::{entry_points, requests};
 use crate::cpython::{Obj, Owned, R};
 use crate::types;
-
-/// The arguments of a call, one for each parameter.
-#[derive(Clone, Copy)]
-pub struct Arguments<'a> {
-    /// The function.
-    pub f: &'static Function,
-    args: *const *mut ffi::PyObject,
-    life: std::marker::PhantomData<&'a ffi::PyObject>,
-}
-
-impl<'a> Arguments<'a> {
-    /// The arguments of a call of `f`.
-    ///
-    /// # Safety
-    ///
-    /// `args` holds one pointer for each parameter, null or to an object that is live for `'a`.
-    #[inline(always)]
-    pub unsafe fn new(f: &'static Function, args: *const *mut ffi::PyObject) -> Arguments<'a> {
-        Arguments {
-            f,
-            args,
-            life: std::marker::PhantomData,
-        }
-    }
-
-    /// The argument for parameter `index`; `None` if it was not passed.
-    #[inline(always)]
-    pub fn get(self, index: usize) -> Option<Obj<'a>> {
-        debug_assert!(index < self.f.params.len());
-        // SAFETY: as promised by the caller of `new`.
-        unsafe {
-            let ptr = *self.args.add(index);
-            (!ptr.is_null()).then(|| Obj::new(ptr))
-        }
-    }
-
-    /// The site of parameter `index`, for messages.
-    #[inline(always)]
-    pub fn site(self, index: usize) -> Site {
-        Site {
-            func: self.f.name,
-            param: self.f.params[index].name,
-        }
-    }
-}
 
 /// The handle argument of a call, which must be live ([`Conv::LiveHandle`], [`Conv::DestroyedHandle`]).
 #[derive(Clone, Copy)]
@@ -156,7 +110,7 @@ impl Frame {
             self.vals[index] = match param.conv {
                 Conv::Int(kind) => convert::int(obj, kind, site)?,
                 Conv::Handle(id, kind) => handle(obj, id, kind, site)?,
-                Conv::HandlePtr(_, kind) => convert::handle(obj, kind, site)?,
+                Conv::HandlePtr(kind) => convert::handle(obj, kind, site)?,
                 Conv::Enum(_) => convert::enumerator(obj, site)?,
                 Conv::Struct(id) => convert::structure(obj, id, true, site)?,
                 Conv::StructValue(id) => convert::structure(obj, id, false, site)?,
@@ -256,7 +210,7 @@ impl Frame {
                 address
             }
             // C takes an array where Python can pass only one element: C would read past it with a larger count.
-            Conv::HandleArray(_, kind, count) => {
+            Conv::HandleArray(kind, count) => {
                 let value = convert::handle(obj, kind, site)?;
                 self.check_single(arguments, obj, count, site)?;
                 value

@@ -12,10 +12,11 @@ use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
 use crate::bindings::call::fast::FastRoute;
-use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::frame::Frame;
 use crate::bindings::call::results::Returned;
 use crate::bindings::custom::nvrtc;
-use crate::bindings::descriptor::{Function, MAX_PARAMS, MAX_WORDS, Special};
+use crate::bindings::descriptor::Arguments;
+use crate::bindings::descriptor::{Function, MAX_PARAMS, MAX_WORDS};
 use crate::bindings::raising::exit_guard;
 use crate::bindings::{custom, raising, symbols};
 use crate::cpython;
@@ -146,11 +147,10 @@ unsafe fn dispatch(fast: *mut FastRoute, arguments: Arguments<'_>) -> R<Owned> {
             FastRoute::finish(fast, arguments.f, frame.outs.as_ptr(), words.as_ptr())
         };
     }
-    let special = arguments.f.special;
-    if special == Special::None {
-        return call(arguments);
+    match arguments.f.hook {
+        None => call(arguments),
+        Some(hook) => hook(arguments),
     }
-    custom::hook(special).unwrap_or(call)(arguments)
 }
 
 /// The parameters of a function.
@@ -199,10 +199,11 @@ unsafe fn bind(
     kwnames: *mut ffi::PyObject,
     room: &mut [*mut ffi::PyObject; MAX_PARAMS],
 ) -> R<()> {
-    let first = match f.special {
+    let first = if custom::driver::is_ctx_create(f) {
         // SAFETY: as promised by the caller.
-        Special::CtxCreate => unsafe { custom::driver::omitted_parameters(nargs, kwnames) },
-        _ => 0,
+        unsafe { custom::driver::omitted_parameters(nargs, kwnames) }
+    } else {
+        0
     };
     // SAFETY: as promised by the caller.
     unsafe { arguments::bind(&Parameters { f, first }, args, nargs, kwnames, room) }

@@ -5,9 +5,10 @@ use std::ffi::{CStr, c_char};
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::frame::Frame;
 use crate::bindings::call::words::{address, int_from, low_bytes};
 use crate::bindings::custom::tagged_values;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{Function, Len, Out, Ret};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};

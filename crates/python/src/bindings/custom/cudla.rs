@@ -1,11 +1,11 @@
 //! Hooks of cuDLA functions.
 
 use crate::bindings::call::convert;
-use crate::bindings::call::frame::Arguments;
 use crate::bindings::call::general;
 use crate::bindings::call::memory_checks;
 use crate::bindings::call::words::address;
 use crate::bindings::custom::nvml::required;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::Int;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
@@ -13,7 +13,7 @@ use crate::bindings::exceptions;
 use crate::bindings::raising;
 use crate::cpython;
 use crate::cpython::{Owned, R};
-use crate::generated::ids::class::cudla as class;
+use crate::generated::cudla_types::class;
 use crate::types;
 
 /// `CUDLA_STANDALONE` of `cudlaDevCreateFlags`: a device without a GPU. It needs objects of other libraries that Python

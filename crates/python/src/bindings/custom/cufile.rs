@@ -1,8 +1,8 @@
 //! Error texts for cuFile's statuses. The library exports none, and the texts in its header are NVIDIA's.
 
 use crate::bindings::call::convert;
-use crate::bindings::call::frame::Arguments;
 use crate::bindings::custom::required;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::Int;
 use crate::cpython;
 use crate::cpython::{Owned, R};

@@ -10,22 +10,30 @@ use pyo3::ffi;
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::frame::Frame;
 use crate::bindings::call::general;
 use crate::bindings::call::results::answer;
 use crate::bindings::call::words::address;
 use crate::bindings::custom::{required, tagged_values};
+use crate::bindings::descriptor::{Arguments, Module};
 use crate::bindings::descriptor::{Element, Function, Int, MAX_WORDS};
 use crate::bindings::errors::{self, ExceptionKind};
 use crate::bindings::symbols;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R};
-use crate::generated::ids::class::{driver as class, runtime as runtime_class};
-use crate::generated::ids::enums::{
-    driver as enums, driver_v2 as second_enums, runtime as runtime_enums,
-    runtime_v2 as second_runtime_enums,
-};
+use crate::generated::driver_types::class;
+use crate::generated::driver_types::enums;
+use crate::generated::driver_v2_types::enums as second_enums;
+use crate::generated::runtime_types::class as runtime_class;
+use crate::generated::runtime_types::enums as runtime_enums;
+use crate::generated::runtime_v2_types::enums as second_runtime_enums;
 use crate::types;
+
+/// Whether this is `driver.cuCtxCreate`, which also accepts the two arguments of CUDA 12.
+#[inline]
+pub fn is_ctx_create(f: &Function) -> bool {
+    f.module == Module::Driver && f.symbol == Symbol::cuCtxCreate as u16
+}
 
 /// How many leading parameters a call of `cuCtxCreate` omits: one with CUDA 12's two arguments.
 ///

@@ -3,18 +3,20 @@
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::frame::Frame;
 use crate::bindings::call::general;
 use crate::bindings::call::memory_checks;
 use crate::bindings::call::results::answer;
 use crate::bindings::call::words::address;
 use crate::bindings::custom::required;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{Element, Int, MAX_WORDS, Module, Slice};
 use crate::bindings::errors::{self, ExceptionKind};
 use crate::bindings::raising;
 use crate::cpython;
 use crate::cpython::{Buffer, Owned, R};
-use crate::generated::ids::class::{driver_v2 as class, runtime_v2 as runtime_class};
+use crate::generated::driver_v2_types::class;
+use crate::generated::runtime_v2_types::class as runtime_class;
 use crate::types;
 
 /// The bytes of `count` elements of `size` bytes at an address that the driver returned.

@@ -5,9 +5,9 @@ use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
 
 use crate::bindings::call::convert;
-use crate::bindings::call::frame::Arguments;
 use crate::bindings::call::words::address;
 use crate::bindings::custom;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{Conv, Function, Int, Module, Slice};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
@@ -16,7 +16,7 @@ use crate::bindings::raising;
 use crate::bindings::raising::TOO_SMALL;
 use crate::cpython;
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
-use crate::generated::ids::class::nvml as class;
+use crate::generated::nvml_types::class;
 use crate::types;
 
 /// Functions that dereference their first handle unchecked. All others validate their handles.

@@ -7,11 +7,11 @@ use cupyrite_sys::nvrtc::{Symbol, nvrtcResult};
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::frame::Arguments;
 use crate::bindings::call::general;
 use crate::bindings::call::results::answer;
 use crate::bindings::call::words::address;
 use crate::bindings::custom::{nvrtc_v2, required, tagged_values};
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{Conv, Element, Function, Int, MAX_WORDS, Module, Word};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;

@@ -2,11 +2,11 @@
 
 use crate::bindings::call::convert;
 use crate::bindings::call::convert::Keep;
-use crate::bindings::call::frame::Arguments;
 use crate::bindings::call::general;
 use crate::bindings::call::results::answer;
 use crate::bindings::custom::nvrtc;
 use crate::bindings::custom::required;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{MAX_WORDS, Slice};
 use crate::bindings::errors::{self, ExceptionKind};
 use crate::bindings::exceptions;

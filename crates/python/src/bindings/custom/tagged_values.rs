@@ -10,14 +10,14 @@ use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
-use crate::generated::ids::class::{
-    driver as class, driver_v2 as second_class, runtime as runtime_class,
-    runtime_v2 as second_runtime_class,
-};
-use crate::generated::ids::enums::{
-    driver as enums, driver_v2 as second_enums, runtime as runtime_enums,
-    runtime_v2 as second_runtime_enums,
-};
+use crate::generated::driver_types::class;
+use crate::generated::driver_types::enums;
+use crate::generated::driver_v2_types::class as second_class;
+use crate::generated::driver_v2_types::enums as second_enums;
+use crate::generated::runtime_types::class as runtime_class;
+use crate::generated::runtime_types::enums as runtime_enums;
+use crate::generated::runtime_v2_types::class as second_runtime_class;
+use crate::generated::runtime_v2_types::enums as second_runtime_enums;
 use crate::types;
 use crate::types::{ClassId, EnumId};
 

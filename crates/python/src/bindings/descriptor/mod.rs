@@ -1,14 +1,18 @@
 //! Descriptors: the bound functions as data. The tables in `generated/` consist of these types.
+//!
+//! Belongs here: the types, the macros in which the tables are written ([`table`]), and their verification at compile time
+//! ([`verify`]). Does not belong here: what the engine does with them ([`crate::bindings::call`]).
 
-#![allow(
-    dead_code,
-    reason = "the vocabulary is larger than what today's tables say with it"
-)]
+pub mod table;
+pub mod verify;
 
 use std::ffi::c_void;
 
 use cupyrite_sys::loader::CudaLibrary;
+use pyo3::ffi;
 
+use crate::bindings::errors::Site;
+use crate::cpython::{Obj, Owned, R};
 pub use crate::types::Module;
 pub use crate::types::table::Slice;
 use crate::types::{ClassId, EnumId};
@@ -33,24 +37,24 @@ pub struct Function {
     pub name: &'static str,
     /// The module it belongs to.
     pub module: Module,
-    /// Index of its symbol in the library's table.
+    /// Index of its symbol in the library's table; [`NO_SYMBOL`] if it has no C function.
     pub symbol: u16,
     /// Calls the symbol.
     pub thunk: Thunk,
     /// Whether the GIL is held during the call: for reads that take no lock and never call back.
     pub keep_gil: bool,
-    /// Index of its description in the library's table, or [`NO_DESCRIPTION`].
-    pub description: u16,
     /// Python parameters in order.
     pub params: &'static [Param],
     /// C parameters in order.
     pub words: &'static [Word],
     /// Results after the status.
     pub results: &'static [Output],
-    /// Which hook the function has, if any.
-    pub special: Special,
+    /// Code of its own (`crate::bindings::custom`).
+    pub hook: Option<Hook>,
     /// Additional data for libraries whose functions raise.
     pub raising: Option<&'static Raising>,
+    /// Whether a function that does not raise returns its value without a status: `sizeof`, `make_cudaExtent`.
+    pub value_alone: bool,
 }
 
 impl Function {
@@ -59,16 +63,70 @@ impl Function {
     pub const fn library(&self) -> CudaLibrary {
         self.module.library()
     }
+
+    /// The symbol that the function calls, with the suffix of its ABI version: `cuMemAlloc_v2`. `None` if it has no C
+    /// function.
+    pub fn export(&self) -> Option<&'static str> {
+        let symbols = cupyrite_sys::table(self.library()).symbols();
+        let symbol = symbols.get(usize::from(self.symbol))?;
+        symbol.export.to_str().ok()
+    }
 }
 
-/// The [`Function::description`] of a function that the tables do not describe.
-pub const NO_DESCRIPTION: u16 = u16::MAX;
+/// The [`Function::symbol`] of a function without a C function. Such a function has a hook.
+pub const NO_SYMBOL: u16 = u16::MAX;
+
+/// Makes a call with bound arguments, in place of [`crate::bindings::call::general::call`].
+pub type Hook = fn(Arguments<'_>) -> R<Owned>;
+
+/// The arguments of a call, one for each parameter.
+#[derive(Clone, Copy)]
+pub struct Arguments<'a> {
+    /// The function.
+    pub f: &'static Function,
+    args: *const *mut ffi::PyObject,
+    life: std::marker::PhantomData<&'a ffi::PyObject>,
+}
+
+impl<'a> Arguments<'a> {
+    /// The arguments of a call of `f`.
+    ///
+    /// # Safety
+    ///
+    /// `args` holds one pointer for each parameter, null or to an object that is live for `'a`.
+    #[inline(always)]
+    pub unsafe fn new(f: &'static Function, args: *const *mut ffi::PyObject) -> Arguments<'a> {
+        Arguments {
+            f,
+            args,
+            life: std::marker::PhantomData,
+        }
+    }
+
+    /// The argument for parameter `index`; `None` if it was not passed.
+    #[inline(always)]
+    pub fn get(self, index: usize) -> Option<Obj<'a>> {
+        debug_assert!(index < self.f.params.len());
+        // SAFETY: as promised by the caller of `new`.
+        unsafe {
+            let ptr = *self.args.add(index);
+            (!ptr.is_null()).then(|| Obj::new(ptr))
+        }
+    }
+
+    /// The site of parameter `index`, for messages.
+    #[inline(always)]
+    pub fn site(self, index: usize) -> Site {
+        Site {
+            func: self.f.name,
+            param: self.f.params[index].name,
+        }
+    }
+}
 
 /// Additional data of a function that raises: it returns its values without a status and raises for a bad status.
 #[derive(Debug)]
 pub struct Raising {
-    /// Name of the C function, or empty.
-    pub symbol: &'static str,
     /// Return type of the C function.
     pub ret: Ret,
     /// How a first call queries the number of elements.
@@ -156,6 +214,7 @@ impl Param {
 
 /// C's integer types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "the headers determine which variants occur")]
 pub enum Int {
     /// `signed char`
     I8,
@@ -203,6 +262,7 @@ impl Int {
 
 /// Conversion of a Python argument to a C value.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "the headers determine which variants occur")]
 pub enum Conv {
     /// An integer within the range of the type.
     Int(Int),
@@ -217,10 +277,10 @@ pub enum Conv {
     /// An instance of a handle class, an integer or `None`; the C type, for its range.
     Handle(ClassId, Int),
     /// The same, passed by address: of the object's own storage if it has one; null for `None`.
-    HandlePtr(ClassId, Int),
+    HandlePtr(Int),
     /// The same as [`Conv::HandlePtr`], where C takes an array whose length is the parameter with this index, and Python
     /// can pass a single element only.
-    HandleArray(ClassId, Int, u8),
+    HandleArray(Int, u8),
     /// A struct by address, `None` is null, where C takes an array whose length is the parameter with this index, and
     /// Python can pass a single element only.
     StructArray(ClassId, u8),
@@ -284,6 +344,7 @@ pub enum Conv {
 
 /// Number of bytes that C writes into the caller's buffer.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "the headers determine which variants occur")]
 pub enum OutSize {
     /// The value of the parameter with this index.
     Arg(u8),
@@ -340,6 +401,7 @@ pub struct Count {
 
 /// Element of a list.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "the headers determine which variants occur")]
 pub enum Element {
     /// An integer.
     Int(Int),
@@ -410,6 +472,7 @@ pub struct Output {
 
 /// Conversion of a C output to a Python object.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "the headers determine which variants occur")]
 pub enum Out {
     /// An int.
     Int(Int),
@@ -490,274 +553,4 @@ pub enum Len {
     Const(u32),
     /// The number that the first call returned ([`Raising::sizing`]).
     Counted,
-}
-
-/// Functions with a hook: code of their own. [`crate::bindings::custom::hook`] is the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Special {
-    /// No hook.
-    None,
-    /// `cuCtxCreate`: also accepts the two arguments of CUDA 12.
-    CtxCreate,
-    /// `cuCoredumpGetAttribute[Global]`
-    CoredumpGet,
-    /// `cuCoredumpSetAttribute[Global]`
-    CoredumpSet,
-    /// `cuPointerGetAttributes`
-    PointerGetAttributes,
-    /// `cuMemRangeGetAttribute`, `cudaMemRangeGetAttribute`
-    RangeGetAttribute,
-    /// `cuMemRangeGetAttributes`, `cudaMemRangeGetAttributes`
-    RangeGetAttributes,
-    /// `cuStreamGetCaptureInfo`, `cudaStreamGetCaptureInfo`
-    CaptureInfo,
-    /// `cuOccupancyMaxPotentialBlockSize[WithFlags]`
-    BlockSizeFunction,
-    /// `cuLinkCreate`: memory that the options point to is kept until `cuLinkDestroy`.
-    LinkCreate,
-    /// `cuLinkDestroy`
-    LinkDestroy,
-    /// `nvrtcGetPTX` and similar functions: the buffer is checked against the size that another function returns.
-    NvrtcGet,
-    /// `nvrtcGetSupportedArchs`
-    NvrtcArchs,
-    /// `nvrtcGetErrorString`, `cudaGetErrorName`, `cudaGetErrorString`: C returns text, not a status.
-    ErrorText,
-    /// `cudaGetDeviceProperties`: CUDA 12's struct has another layout.
-    DeviceProperties,
-    /// `cudaCreateChannelDesc`
-    CreateChannelDesc,
-    /// `make_cudaExtent`
-    MakeExtent,
-    /// `make_cudaPitchedPtr`
-    MakePitchedPtr,
-    /// `make_cudaPos`
-    MakePos,
-    /// `getLocalRuntimeVersion`
-    LocalRuntimeVersion,
-    /// `sizeof`
-    Sizeof,
-    /// Calls that can hang, and therefore run on a thread that Ctrl-C can abandon.
-    Interruptible,
-    /// `check_status`: raises for a bad status; the flag is whether a good one is returned.
-    CheckStatus(bool),
-    /// `nvml.check_status_size`: "too small" is a good status.
-    CheckStatusSize,
-    /// `nvml.device_get_field_values`, `device_clear_field_values`
-    FieldValues,
-    /// `nvml.device_get_handle_by_uuidv`
-    HandleByUuid,
-    /// `nvml.device_get_gpu_instances`, `gpu_instance_get_compute_instances`: another function returns the number.
-    Instances,
-    /// `nvml.event_set_get_context_data_v1`
-    ContextData,
-    /// `nvml.device_read_write_prm_v1`
-    ReadWritePrm,
-    /// `nvml.device_read_prm_counters_v1`
-    PrmCounters,
-    /// `nvml.device_set_hostname_v1`
-    SetHostname,
-    /// `nvml.device_get_supported_performance_states`
-    PerformanceStates,
-    /// `nvml.device_get_conf_compute_gpu_attestation_report`
-    AttestationReport,
-    /// `nvml.system_event_set_wait`
-    SystemEventSetWait,
-    /// NVML functions whose struct points to an array; a first call queries its length.
-    ListInStruct,
-    /// `cufile.op_status_error`
-    OpStatusError,
-    /// `cudla.create_device`
-    CudlaCreateDevice,
-    /// `cudla.module_get_attributes`
-    CudlaModuleAttributes,
-    /// `cudla.submit_task`
-    CudlaSubmitTask,
-    /// `_v2.driver.stream_get_capture_info_v2` and `_v3`
-    CaptureArrays,
-    /// `_v2.driver.module_enumerate_functions`, `library_enumerate_kernels`
-    HandlesOf,
-    /// `_v2.driver.link_complete`
-    LinkBytes,
-    /// `_v2.driver.device_get_host_atomic_capabilities`, `device_get_p2p_atomic_capabilities`
-    AtomicCapabilities,
-    /// `_v2.driver.gl_get_devices_v2`
-    GlDevices,
-    /// `_v2.driver.device_get_nv_sci_sync_attributes`
-    SciSyncAttributes,
-    /// `_v2.driver.memcpy_batch_async`
-    MemcpyBatch,
-    /// `_v2.nvrtc.create_program`
-    NvrtcCreate,
-    /// `_v2.nvrtc.compile_program`
-    NvrtcCompile,
-    /// `_v2.nvrtc.get_ptx` and similar functions
-    NvrtcBytes,
-}
-
-impl Special {
-    /// Whether the function returns its value without a status.
-    pub const fn gives_value_alone(self) -> bool {
-        matches!(
-            self,
-            Special::Sizeof | Special::MakeExtent | Special::MakePitchedPtr | Special::MakePos
-        )
-    }
-}
-
-/// Checks a table at compile time. The engine relies on it and does not check again.
-///
-/// # Panics
-///
-/// An index is out of range, a table is too long for a call's frame, or the names are not sorted.
-pub const fn verify(functions: &[Function]) {
-    let mut at = 0;
-    while at < functions.len() {
-        let f = &functions[at];
-        assert!(f.params.len() <= MAX_PARAMS, "too many parameters");
-        assert!(f.words.len() <= MAX_WORDS, "too many C parameters");
-        assert!(f.results.len() <= MAX_RESULTS, "too many results");
-        let mut word = 0;
-        while word < f.words.len() {
-            match f.words[word] {
-                Word::Arg(arg) | Word::ArgAddress(arg) | Word::Elements(arg) => {
-                    assert!((arg as usize) < f.params.len(), "no such parameter");
-                }
-                Word::Result(result) => {
-                    assert!((result as usize) < f.results.len(), "no such result");
-                }
-                Word::InOut(arg, result) => {
-                    assert!((arg as usize) < f.params.len(), "no such parameter");
-                    assert!((result as usize) < f.results.len(), "no such result");
-                }
-                Word::Null | Word::Const(_) => {}
-                Word::Count => {
-                    let counted = match f.raising {
-                        Some(raising) => raising.sizing.is_some(),
-                        None => false,
-                    };
-                    assert!(counted, "no sizing");
-                }
-                Word::Request(request) => {
-                    let count = match f.raising {
-                        Some(raising) => raising.requests.len(),
-                        None => 0,
-                    };
-                    assert!((request as usize) < count, "no such request");
-                }
-            }
-            word += 1;
-        }
-        let mut param = 0;
-        while param < f.params.len() {
-            let other = match f.params[param].conv {
-                Conv::HandleArray(_, _, other) | Conv::StructArray(_, other) => other,
-                Conv::BytesOut(Some(other)) | Conv::VoidPtr(Some(other)) => other,
-                Conv::Addresses(Some(other)) | Conv::Writable(Some(other)) => other,
-                Conv::Pods(_, other) => other,
-                Conv::List(_, Some(count)) => count.param,
-                Conv::Attribute(_, other) => other,
-                Conv::StrList(Some(other)) | Conv::Buffer(Some(other)) => other,
-                Conv::BufferOut(OutSize::Arg(other)) => other,
-                Conv::Options(_, options, count) => {
-                    assert!((options as usize) < f.params.len(), "no such parameter");
-                    count
-                }
-                _ => 0,
-            };
-            assert!((other as usize) < f.params.len(), "no such parameter");
-            param += 1;
-        }
-        let mut result = 0;
-        while result < f.results.len() {
-            let other = match f.results[result].kind {
-                Out::Bytes(Len::Arg(other), _) | Out::List(_, Len::Arg(other)) => other,
-                Out::Str(Len::Arg(other))
-                | Out::Slice(_, Len::Arg(other))
-                | Out::Pods(_, Len::Arg(other)) => other,
-                Out::Attribute(_, other) => other,
-                _ => 0,
-            };
-            let known = (other as usize) < f.params.len();
-            assert!(other == 0 || known, "no such parameter");
-            result += 1;
-        }
-        if let Some(raising) = f.raising {
-            verify_raising(f, raising);
-        }
-        if at > 0 {
-            assert!(
-                before(functions[at - 1].name, f.name),
-                "names are not sorted"
-            );
-        }
-        at += 1;
-    }
-}
-
-/// The part of [`verify`] for functions that raise.
-const fn verify_raising(f: &Function, raising: &Raising) {
-    assert!(raising.requests.len() <= MAX_REQUESTS, "too many requests");
-    let returned = matches!(raising.ret, Ret::Size | Ret::Value(_) | Ret::Text);
-    assert!(!returned || !f.results.is_empty(), "no result to return");
-    if let Some(sizing) = &raising.sizing {
-        let mut at = 0;
-        while at < sizing.arrays.len() {
-            let array = sizing.arrays[at] as usize;
-            assert!(array < f.results.len(), "no such result");
-            at += 1;
-        }
-    }
-    let mut at = 0;
-    while at < raising.requests.len() {
-        let request = &raising.requests[at];
-        // Fields must lie within the struct. The size of a class is checked by the engine instead.
-        let size = match request.store {
-            Store::Scratch(size) => size as usize,
-            Store::Result(result) => {
-                assert!((result as usize) < f.results.len(), "no such result");
-                usize::MAX
-            }
-            Store::Arg(arg) => {
-                assert!((arg as usize) < f.params.len(), "no such parameter");
-                usize::MAX
-            }
-        };
-        assert!(request.version == 0 || size >= 4, "no room for the version");
-        let mut input = 0;
-        while input < request.inputs.len() {
-            let (offset, kind, param) = request.inputs[input];
-            assert!(offset as usize + kind.size() <= size, "outside the struct");
-            assert!((param as usize) < f.params.len(), "no such parameter");
-            input += 1;
-        }
-        let mut output = 0;
-        while output < request.outputs.len() {
-            let (offset, result) = request.outputs[output];
-            assert!((result as usize) < f.results.len(), "no such result");
-            let bytes = match f.results[result as usize].kind {
-                Out::Int(kind) => kind.size(),
-                Out::Bool => 1,
-                Out::Address | Out::NewHandle(_) => 8,
-                Out::Str(Len::Const(len)) => len as usize,
-                _ => panic!("a request has no result of this kind"),
-            };
-            assert!(offset as usize + bytes <= size, "outside the struct");
-            output += 1;
-        }
-        at += 1;
-    }
-}
-
-/// `a < b` in constant evaluation.
-const fn before(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut at = 0;
-    while at < a.len() && at < b.len() {
-        if a[at] != b[at] {
-            return a[at] < b[at];
-        }
-        at += 1;
-    }
-    a.len() < b.len()
 }

@@ -3,10 +3,11 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::MutexGuard;
 
-use crate::bindings::call::frame::{Arguments, Frame, HandleArgument, UncheckedBuffer};
+use crate::bindings::call::frame::{Frame, HandleArgument, UncheckedBuffer};
 use crate::bindings::call::memory_checks::no_memory_at;
 use crate::bindings::call::results::Returned;
 use crate::bindings::call::words::address;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{Conv, Function, HandleKind, MAX_WORDS, OutSize, Param, Word};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;

@@ -13,9 +13,10 @@ use std::time::Duration;
 
 use pyo3::ffi;
 
-use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::frame::Frame;
 use crate::bindings::call::general;
 use crate::bindings::call::results::Returned;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{Function, MAX_WORDS, Thunk};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;

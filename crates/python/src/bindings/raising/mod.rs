@@ -18,9 +18,10 @@ pub mod sizing;
 use cupyrite_sys::loader::CudaLibrary;
 use pyo3::ffi;
 
-use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::frame::Frame;
 use crate::bindings::call::results::Returned;
 use crate::bindings::custom::{nvml, nvrtc};
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{
     Function, HandleKind, Len, MAX_WORDS, Out, Output, Raising, Ret,
 };

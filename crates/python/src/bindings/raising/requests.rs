@@ -1,7 +1,8 @@
 //! Structs that C takes and that Python does not see: filled from arguments before a call, read into results after it.
 
-use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::frame::Frame;
 use crate::bindings::call::words::address;
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{Out, Raising, Store};
 use crate::bindings::raising::live_handles;
 use crate::cpython::R;

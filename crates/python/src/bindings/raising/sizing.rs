@@ -2,9 +2,10 @@
 
 use std::ffi::c_void;
 
-use crate::bindings::call::frame::{Arguments, Frame};
+use crate::bindings::call::frame::Frame;
 use crate::bindings::call::results::Returned;
 use crate::bindings::call::words::{address, low_bytes};
+use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{MAX_WORDS, Out, Sizing, Word};
 use crate::bindings::raising::{TOO_SMALL, check, exit_guard};
 use crate::bindings::symbols;

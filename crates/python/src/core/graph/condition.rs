@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::core::context::handle_object;
 use crate::core::numbers::short_repr;
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 
 /// Converts the default value of a condition.
 ///

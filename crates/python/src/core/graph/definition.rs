@@ -20,7 +20,7 @@ use crate::core::graph::executable::PyGraph;
 use crate::core::graph::node::PyGraphNode;
 use crate::core::graph::options;
 use crate::core::notebook;
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 
 /// A definition, with the objects of its nodes.
 pub struct Definition {

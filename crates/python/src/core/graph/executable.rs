@@ -25,7 +25,7 @@ use crate::core::graph::subclasses::sequence;
 use crate::core::notebook;
 use crate::core::numbers::size_argument;
 use crate::core::stream;
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 
 /// An instantiated graph.
 ///

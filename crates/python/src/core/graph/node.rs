@@ -17,8 +17,8 @@ use crate::core::graph::definition::{
     Definition, NamedNode, NodeTable, PyGraphDefinition, TypedNode,
 };
 use crate::cpython::Raised;
-use crate::generated::ids::class::driver as class;
-use crate::generated::ids::enums::driver as enums;
+use crate::generated::driver_types::class;
+use crate::generated::driver_types::enums;
 use crate::types;
 
 /// A node of a graph definition.

@@ -17,7 +17,7 @@ use crate::core::module::kernel_attributes::PyKernelAttributes;
 use crate::core::module::object_code::PyObjectCode;
 use crate::core::module::occupancy::PyKernelOccupancy;
 use crate::cpython::Obj;
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 use crate::types;
 
 /// A kernel of loaded code, returned by :meth:`ObjectCode.get_kernel`.

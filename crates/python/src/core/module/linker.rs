@@ -14,7 +14,7 @@ use crate::core::context::handle_object;
 use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
 use crate::core::options::{OptionClass, Options};
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 
 /// Links object codes.
 ///

@@ -15,7 +15,7 @@ use crate::core::device;
 use crate::core::errors::{OrRaise, message, to_python};
 use crate::core::module::kernel::PyKernel;
 use crate::cpython::{Buffer, Obj, Raised};
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 
 /// Object code: PTX, machine code, or linker input.
 ///

@@ -17,7 +17,7 @@ use crate::core::keyword_only::KeywordOnly;
 use crate::core::launch::config::PyLaunchConfig;
 use crate::core::stream;
 use crate::cpython::{Obj, Raised};
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 use crate::types;
 
 /// Occupancy queries of a kernel.

@@ -26,7 +26,7 @@ use crate::core::wait;
 use crate::cpython::Raised;
 use crate::cpython::method;
 use crate::cpython::{DropAttached, Obj};
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 
 mod creation;
 mod record;

@@ -13,11 +13,10 @@ use pyo3::ffi;
 use crate::cpython::buffer::{refuse, takes_strides};
 use crate::cpython::errors::guard_or;
 use crate::cpython::{Obj, Raised, c_string};
-use crate::generated::ids::CLASS_COUNT;
 use crate::types::pods::pod;
 use crate::types::pods::pod::Pod;
 use crate::types::table;
-use crate::types::table::{ClassId, FieldKind, Prim};
+use crate::types::table::{CLASS_COUNT, ClassId, FieldKind, Prim};
 
 /// `bf_getbuffer`
 ///

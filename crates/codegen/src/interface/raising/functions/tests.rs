@@ -219,7 +219,7 @@ fn handles_are_tracked() {
 fn unused_overlay_entries_are_errors() {
     let f = || c_function("xSet", &[("speed", builtin(Builtin::UInt))]);
     for (tables, want) in [
-        ("[functions.xGone]\nspecial = \"Y\"", "xGone"),
+        ("[functions.xGone]\nhook = \"Y\"", "xGone"),
         ("[functions.xSet]\nspede = { dir = \"in\" }", "spede"),
         ("[functions.xSet]\nspeed = { in = [\"a\"] }", "request"),
         (

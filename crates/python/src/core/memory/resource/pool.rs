@@ -23,7 +23,7 @@ use crate::core::stream;
 use crate::cpython;
 use crate::cpython::gil_lock::{GilLock, GilLockGuard};
 use crate::cpython::method::Method;
-use crate::generated::ids::class::driver as class;
+use crate::generated::driver_types::class;
 
 /// Base class of memory resources over a driver memory pool.
 #[pyclass(
