@@ -14,7 +14,7 @@ use crate::bindings::call::convert::Objects;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::core::errors::to_python;
-use crate::core::launch::place::full_name;
+use crate::core::launch::parameter::full_name;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 

@@ -6,8 +6,8 @@
 pub mod arrays;
 pub mod config;
 pub mod packing;
+pub mod parameter;
 pub mod pins;
-pub mod place;
 
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
 use pyo3::ffi;
@@ -25,8 +25,8 @@ use crate::core::graph::arguments::with_packed;
 use crate::core::graph::builder::PyGraphBuilder;
 pub use crate::core::launch::config::PyLaunchConfig;
 use crate::core::launch::packing::{are_numbers, pack};
+use crate::core::launch::parameter::Target;
 use crate::core::launch::pins::{Args, Hold, Kept, Pins, bound};
-use crate::core::launch::place::Target;
 use crate::core::module::kernel;
 use crate::core::stream;
 use crate::core::stream::PyStream;

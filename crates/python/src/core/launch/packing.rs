@@ -12,6 +12,7 @@ use std::ffi::c_void;
 use cupyrite::ParamKind;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use smallvec::SmallVec;
 
 use crate::bindings::call::convert::Objects;
 use crate::bindings::errors;
@@ -19,11 +20,11 @@ use crate::bindings::errors::ExceptionKind;
 use crate::bindings::kernel_parameters::{Packer, Parameters, value};
 use crate::core::graph::condition::PyGraphCondition;
 use crate::core::launch::arrays;
-use crate::core::launch::pins::{Args, Hold, bound};
-use crate::core::launch::place::{
-    Place, Target, UNKNOWN, closed_buffer, described, ended, full_name, is_size, refuse, too_large,
-    wrong_count, wrong_kind, wrong_size,
+use crate::core::launch::parameter::{
+    Parameter, Target, UNKNOWN, closed_buffer, count_mismatch, destroyed, full_name, int_text,
+    is_size, kind_mismatch, overflow, size_mismatch, unsupported_type,
 };
+use crate::core::launch::pins::{Args, Hold, bound};
 use crate::core::memory::buffer::PyBuffer;
 use crate::core::tensor_map::PyTensorMap;
 use crate::core::texture::object::{PySurfaceObject, PyTextureObject};
@@ -54,7 +55,7 @@ pub fn pack(
     if let Some(params) = target.params
         && params.len() != count
     {
-        return Err(wrong_count(count, params, target));
+        return Err(count_mismatch(count, params, target));
     }
     if count == 0 {
         return Ok(std::ptr::null_mut());
@@ -93,7 +94,7 @@ fn pack_run(
     let size_of = |index: usize| params.get(index).map_or(UNKNOWN, |param| param.size);
     let kind_of = |index: usize| params.get(index).map_or(ParamKind::Any, |param| param.kind);
     // Only the less common conversions need it in memory.
-    let place = |index| Place {
+    let parameter = |index| Parameter {
         index,
         size: size_of(index),
         kind: kind_of(index),
@@ -104,10 +105,10 @@ fn pack_run(
         ArgumentKind::Int => args.run(start, |index, value| {
             let word = match fitting_integer(value, size_of(index)) {
                 Some(_) if NumberKind::Integer.is_refused_by(kind_of(index)) => {
-                    return Err(wrong_kind(value, place(index)));
+                    return Err(kind_mismatch(value, parameter(index)));
                 }
                 Some(word) => word,
-                None => integer(value, place(index))?,
+                None => integer(value, parameter(index))?,
             };
             // SAFETY: the index of a parameter, and a value of the run's type.
             unsafe { parameters.set_word(index, word) };
@@ -115,10 +116,10 @@ fn pack_run(
         }),
         ArgumentKind::Scalar(bytes, number) => args.run(start, |index, value| {
             if !is_size(bytes.size(), size_of(index)) {
-                return Err(wrong_size(value, bytes.size(), place(index)));
+                return Err(size_mismatch(value, bytes.size(), parameter(index)));
             }
             if number.is_refused_by(kind_of(index)) {
-                return Err(wrong_kind(value, place(index)));
+                return Err(kind_mismatch(value, parameter(index)));
             }
             // SAFETY: the index of a parameter, and a value of the run's type.
             unsafe { scalar(parameters, index, value, bytes) }
@@ -131,13 +132,13 @@ fn pack_run(
                 Hold::Kept(kept) => kept.hold(buffer.get(), index)?,
             };
             let Some(address) = address else {
-                return Err(closed_buffer(buffer.get(), place(index)));
+                return Err(closed_buffer(buffer.get(), parameter(index)));
             };
             if !is_size(8, size_of(index)) {
-                return Err(wrong_size(value, 8, place(index)));
+                return Err(size_mismatch(value, 8, parameter(index)));
             }
             if NumberKind::Integer.is_refused_by(kind_of(index)) {
-                return Err(wrong_kind(value, place(index)));
+                return Err(kind_mismatch(value, parameter(index)));
             }
             // SAFETY: the index of a parameter, and a value of the run's type.
             unsafe { parameters.set_word(index, address) };
@@ -145,10 +146,10 @@ fn pack_run(
         }),
         ArgumentKind::Float => args.run(start, |index, value| {
             if !is_size(8, size_of(index)) {
-                return Err(wrong_size(value, 8, place(index)));
+                return Err(size_mismatch(value, 8, parameter(index)));
             }
             if NumberKind::Float.is_refused_by(kind_of(index)) {
-                return Err(wrong_kind(value, place(index)));
+                return Err(kind_mismatch(value, parameter(index)));
             }
             let number = value::double(value)?;
             // SAFETY: the index of a parameter, and a value of the run's type.
@@ -156,7 +157,7 @@ fn pack_run(
             Ok(())
         }),
         ArgumentKind::Other => {
-            other(parameters, args.get(start), place(start), keep)?;
+            other(parameters, args.get(start), parameter(start), keep)?;
             Ok(start + 1)
         }
     }
@@ -243,101 +244,202 @@ unsafe fn exported(
     unsafe { parameters.set_copy(index, bytes.as_ptr(), size) }
 }
 
-/// Packs values of less common types.
+/// A converted argument of a less common type.
+enum Packed {
+    /// A number, a handle or an address: the low `size` bytes.
+    Word {
+        word: u64,
+        size: usize,
+        number: NumberKind,
+    },
+    /// Bytes in an object that the arguments keep alive and unchanged.
+    Address { address: *const u8, size: usize },
+    /// A copy of bytes that may change, or move, while the driver reads.
+    Bytes {
+        bytes: SmallVec<[u8; 128]>,
+        number: NumberKind,
+    },
+}
+
+impl Packed {
+    /// A handle or an address.
+    fn address(word: u64) -> Packed {
+        Packed::Word {
+            word,
+            size: 8,
+            number: NumberKind::Integer,
+        }
+    }
+
+    fn bytes(bytes: &[u8], number: NumberKind) -> Packed {
+        let bytes = SmallVec::from_slice(bytes);
+        Packed::Bytes { bytes, number }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Packed::Word { size, .. } | Packed::Address { size, .. } => *size,
+            Packed::Bytes { bytes, .. } => bytes.len(),
+        }
+    }
+
+    fn number(&self) -> NumberKind {
+        match self {
+            Packed::Word { number, .. } | Packed::Bytes { number, .. } => *number,
+            Packed::Address { .. } => NumberKind::Other,
+        }
+    }
+
+    /// Writes the parameter.
+    ///
+    /// # Safety
+    ///
+    /// `index` is that of a parameter.
+    unsafe fn write(&self, parameters: &mut Parameters<'_>, index: usize) -> R<()> {
+        // SAFETY: as promised by the caller; the copied bytes have this length.
+        unsafe {
+            match self {
+                Packed::Word { word, .. } => parameters.set_word(index, *word),
+                Packed::Address { address, .. } => {
+                    parameters.set_address(index, address.cast_mut().cast());
+                }
+                Packed::Bytes { bytes, .. } => {
+                    return parameters.set_copy(index, bytes.as_ptr(), bytes.len());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Packs a value of a less common type.
 #[inline(never)]
 fn other(
     parameters: &mut Parameters<'_>,
     value: Obj<'_>,
-    place: Place<'_>,
+    parameter: Parameter<'_>,
     keep: &mut Objects,
 ) -> R<()> {
+    let packed = convert(value, parameter, keep)?;
+    parameter.check(packed.size(), packed.number(), value)?;
+    // SAFETY: the index is that of a parameter.
+    unsafe { packed.write(parameters, parameter.index) }
+}
+
+fn convert(value: Obj<'_>, parameter: Parameter<'_>, keep: &mut Objects) -> R<Packed> {
     let is = |ty: *mut ffi::PyTypeObject| value.instance_of_type(ty);
-    let word = if std::ptr::eq(value.ty(), &raw mut ffi::PyBool_Type) && place.size == UNKNOWN {
+    let hold = &parameter.target.hold;
+    if std::ptr::eq(value.ty(), &raw mut ffi::PyBool_Type) && parameter.size == UNKNOWN {
         // Without a parameter size, a Python bool is packed as a C `bool`.
         // SAFETY: `True` is a singleton.
-        std::ptr::eq(value.ptr(), unsafe { ffi::Py_True() }).into()
-    } else if value.is_int() {
-        integer(value, place)?
-    } else if let Some(number) = types::handle_value(value) {
-        place.check_number(types::handle_size(value), NumberKind::Integer, value)?;
-        number
-    } else if let Some(address) = structure(value, place)? {
-        // SAFETY: the place is that of a parameter; the arguments keep the structure alive.
-        unsafe { parameters.set_address(place.index, address.cast()) };
-        return Ok(());
-    } else if let Ok(condition) = bound(value).cast::<PyGraphCondition>() {
-        place.check(8, value)?;
-        condition.get().condition.handle()
-    } else if let Some((bytes, number)) = scalar_values::find(value)? {
-        place.check_number(bytes.size(), number, value)?;
-        // SAFETY: the place is that of a parameter; the value's type or a base has its numbers there.
-        return unsafe { scalar(parameters, place.index, value, bytes) };
-    } else if is(&raw mut ffi::PyFloat_Type) {
-        place.check_number(8, NumberKind::Float, value)?;
-        value::double(value)?.to_bits()
-    } else if is(&raw mut ffi::PyComplex_Type) {
-        place.check(16, value)?;
-        return set_bytes(parameters, place, &complex(value)?);
-    } else if let Some(bytes) = numpy_scalar(value, place)? {
-        let (data, len) = bytes.obj().bytes_data();
-        place.check(len, value)?;
-        // SAFETY: a bytes object owned here, with `len` bytes.
-        return set_bytes(parameters, place, unsafe {
-            std::slice::from_raw_parts(data, len)
+        let word = std::ptr::eq(value.ptr(), unsafe { ffi::Py_True() }).into();
+        let number = NumberKind::Integer;
+        return Ok(Packed::Word {
+            word,
+            size: 1,
+            number,
         });
-    } else if let Some(view) = ctypes_value(value, place)? {
-        place.check(view.len(), value)?;
-        // Copied: the object may change, and its memory move, while the driver reads.
-        // SAFETY: the view has this many bytes.
-        return set_bytes(parameters, place, unsafe {
-            std::slice::from_raw_parts(view.address() as *const u8, view.len())
-        });
-    } else if let Ok(texture) = bound(value).cast::<PyTextureObject>() {
-        let texture = texture.get();
-        let handle = texture.use_on(bound(value).py(), place.target.hold.stream());
-        let is_closed = || texture.is_closed(bound(value).py());
-        let handle = handle.ok_or_else(|| ended("TextureObject", is_closed(), place))?;
-        place.check_number(8, NumberKind::Integer, value)?;
-        handle
-    } else if let Ok(map) = bound(value).cast::<PyTensorMap>() {
-        place.check(128, value)?;
-        let bytes = map
-            .get()
-            .use_on(bound(value).py(), place.target.hold.stream());
-        return set_bytes(parameters, place, &bytes);
-    } else if let Ok(surface) = bound(value).cast::<PySurfaceObject>() {
-        let surface = surface.get();
-        let handle = surface.use_on(bound(value).py());
-        let is_closed = || surface.is_closed(bound(value).py());
-        let handle = handle.ok_or_else(|| ended("SurfaceObject", is_closed(), place))?;
-        place.check_number(8, NumberKind::Integer, value)?;
-        handle
-    } else {
-        let stream = place.target.hold.stream();
-        let Some(address) = arrays::address(value, stream, || place.name(), keep)? else {
-            return Err(refuse(value, place));
-        };
-        place.check_number(8, NumberKind::Integer, value)?;
-        address
-    };
-    // SAFETY: the place is that of a parameter.
-    unsafe { parameters.set_word(place.index, word) };
-    Ok(())
-}
-
-/// Sets a parameter to a copy of these bytes.
-fn set_bytes(parameters: &mut Parameters<'_>, place: Place<'_>, bytes: &[u8]) -> R<()> {
-    // SAFETY: the place is that of a parameter.
-    unsafe { parameters.set_copy(place.index, bytes.as_ptr(), bytes.len()) }
-}
-
-/// Address of a structure of `cuda.bindings`; `None` for other objects.
-fn structure(value: Obj<'_>, place: Place<'_>) -> R<Option<*mut u8>> {
-    let size = types::any_struct_size(value);
-    if size != 0 {
-        place.check(size, value)?;
     }
-    value::structure(value)
+    if value.is_int() {
+        return Ok(Packed::Word {
+            word: integer(value, parameter)?,
+            size: parameter.size,
+            number: NumberKind::Integer,
+        });
+    }
+    if let Some(word) = types::handle_value(value) {
+        return Ok(Packed::Word {
+            word,
+            size: types::handle_size(value),
+            number: NumberKind::Integer,
+        });
+    }
+    if let Some(address) = value::structure(value)? {
+        return Ok(Packed::Address {
+            address: address.cast_const(),
+            size: match types::any_struct_size(value) {
+                0 => parameter.size,
+                size => size,
+            },
+        });
+    }
+    if let Ok(condition) = bound(value).cast::<PyGraphCondition>() {
+        return Ok(Packed::Word {
+            word: condition.get().condition.handle(),
+            size: 8,
+            number: NumberKind::Other,
+        });
+    }
+    if let Some((bytes, number)) = scalar_values::find(value)? {
+        // SAFETY: the value's type or a base has its number there.
+        return unsafe { number_bytes(value, bytes, number) };
+    }
+    if is(&raw mut ffi::PyFloat_Type) {
+        return Ok(Packed::Word {
+            word: value::double(value)?.to_bits(),
+            size: 8,
+            number: NumberKind::Float,
+        });
+    }
+    if is(&raw mut ffi::PyComplex_Type) {
+        return Ok(Packed::bytes(&complex(value)?, NumberKind::Other));
+    }
+    if let Some(bytes) = numpy_scalar(value, parameter)? {
+        let (data, len) = bytes.obj().bytes_data();
+        // SAFETY: a bytes object owned here, with `len` bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(data, len) };
+        return Ok(Packed::bytes(bytes, NumberKind::Other));
+    }
+    if let Some(view) = ctypes_value(value, parameter)? {
+        // SAFETY: the view has this many bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(view.address() as *const u8, view.len()) };
+        return Ok(Packed::bytes(bytes, NumberKind::Other));
+    }
+    let py = bound(value).py();
+    if let Ok(texture) = bound(value).cast::<PyTextureObject>() {
+        let texture = texture.get();
+        let handle = texture.use_on(py, hold.stream());
+        return handle
+            .map(Packed::address)
+            .ok_or_else(|| destroyed("TextureObject", texture.is_closed(py), parameter));
+    }
+    if let Ok(surface) = bound(value).cast::<PySurfaceObject>() {
+        let surface = surface.get();
+        let handle = surface.use_on(py);
+        return handle
+            .map(Packed::address)
+            .ok_or_else(|| destroyed("SurfaceObject", surface.is_closed(py), parameter));
+    }
+    if let Ok(map) = bound(value).cast::<PyTensorMap>() {
+        let bytes = map.get().use_on(py, hold.stream());
+        return Ok(Packed::bytes(&bytes, NumberKind::Other));
+    }
+    arrays::address(value, hold.stream(), || parameter.argument(), keep)?
+        .map(Packed::address)
+        .ok_or_else(|| unsupported_type(value, parameter))
+}
+
+/// The bytes of a NumPy scalar or a simple ctypes value.
+///
+/// # Safety
+///
+/// The value's number is at `bytes`.
+unsafe fn number_bytes(value: Obj<'_>, bytes: ScalarBytes, number: NumberKind) -> R<Packed> {
+    let size = bytes.size();
+    let mut exported = [0; scalar_values::LARGEST];
+    let address = match bytes {
+        // SAFETY: the number follows the head of the object.
+        ScalarBytes::Inside(_) => unsafe { value.ptr().byte_add(HEAD) }.cast::<u8>(),
+        // SAFETY: the address of the number follows the head of the object.
+        ScalarBytes::Behind(_) => unsafe { value.ptr().byte_add(HEAD).cast::<*mut u8>().read() },
+        ScalarBytes::Exported(_) => {
+            Buffer::copy(value, &mut exported)?;
+            exported.as_mut_ptr()
+        }
+    };
+    // SAFETY: `size` bytes are readable there, at most the length of the array.
+    let bytes = unsafe { std::slice::from_raw_parts(address, size) };
+    Ok(Packed::bytes(bytes, number))
 }
 
 /// The bytes of a Python complex number.
@@ -359,7 +461,7 @@ fn complex(value: Obj<'_>) -> R<[u8; 16]> {
 }
 
 /// The bytes (a `bytes`) of other NumPy scalars: structured scalars, dates, types of extension packages.
-fn numpy_scalar(value: Obj<'_>, place: Place<'_>) -> R<Option<Owned>> {
+fn numpy_scalar(value: Obj<'_>, parameter: Parameter<'_>) -> R<Option<Owned>> {
     let Some(numpy) = scalar_values::imported(c"numpy")? else {
         return Ok(None);
     };
@@ -386,7 +488,7 @@ fn numpy_scalar(value: Obj<'_>, place: Place<'_>) -> R<Option<Owned>> {
         let message = format!(
             "{} is of type {}, which devices do not support: long double is double on a device (pass a numpy.float64 \
              or numpy.complex128)",
-            place.name(),
+            parameter.argument(),
             full_name(value)
         );
         return Err(errors::raise(ExceptionKind::Type, &message));
@@ -400,7 +502,7 @@ fn numpy_scalar(value: Obj<'_>, place: Place<'_>) -> R<Option<Owned>> {
 }
 
 /// The memory of a ctypes structure, union, array or pointer, which is passed by value.
-fn ctypes_value(value: Obj<'_>, place: Place<'_>) -> R<Option<Buffer>> {
+fn ctypes_value(value: Obj<'_>, parameter: Parameter<'_>) -> R<Option<Buffer>> {
     let Some(ctypes) = scalar_values::imported(c"_ctypes")? else {
         return Ok(None);
     };
@@ -409,7 +511,7 @@ fn ctypes_value(value: Obj<'_>, place: Place<'_>) -> R<Option<Buffer>> {
         Ok(class.is_some_and(|class| value.instance_of_type(class.ptr().cast())))
     };
     if is(c"_SimpleCData")? {
-        // Numbers arrive here if they are not read in place. Other simple types hold an object, a host string, or a type
+        // Numbers arrive here if they are not read in parameter. Other simple types hold an object, a host string, or a type
         // without device counterpart.
         let swapped = value.attribute(c"__ctype_le__")?;
         let same = swapped.is_none_or(|t| std::ptr::eq(t.ptr().cast(), value.ty()));
@@ -424,7 +526,7 @@ fn ctypes_value(value: Obj<'_>, place: Place<'_>) -> R<Option<Buffer>> {
     } else if value.attribute(c"_swappedbytes_")?.is_some() {
         let message = format!(
             "{} is of type {} with swapped byte order; devices are little-endian",
-            place.name(),
+            parameter.argument(),
             full_name(value)
         );
         return Err(errors::raise(ExceptionKind::Type, &message));
@@ -442,19 +544,23 @@ fn fitting_integer(value: Obj<'_>, size: usize) -> Option<u64> {
 
 /// Converts an `int`: the low bytes of the result are the value. It has the size of its parameter, 8 bytes if unknown.
 #[inline(never)]
-fn integer(value: Obj<'_>, place: Place<'_>) -> R<u64> {
-    let size = if place.size == UNKNOWN { 8 } else { place.size };
+fn integer(value: Obj<'_>, parameter: Parameter<'_>) -> R<u64> {
+    let size = if parameter.size == UNKNOWN {
+        8
+    } else {
+        parameter.size
+    };
     if !matches!(size, 1 | 2 | 4 | 8) {
         let message = format!(
             "{} is {}, an integer or address of up to 8 bytes, but {} expects another size",
-            place.name(),
-            described(value),
-            place.parameter()
+            parameter.argument(),
+            int_text(value),
+            parameter.description()
         );
         return Err(errors::raise(ExceptionKind::Type, &message));
     }
-    if NumberKind::Integer.is_refused_by(place.kind) {
-        return Err(wrong_kind(value, place));
+    if NumberKind::Integer.is_refused_by(parameter.kind) {
+        return Err(kind_mismatch(value, parameter));
     }
     // Signed or unsigned: the kind of the parameter does not tell.
     let word = match cpython::as_i64_if_fits(value) {
@@ -462,5 +568,5 @@ fn integer(value: Obj<'_>, place: Place<'_>) -> R<u64> {
         None if size == 8 => value::unsigned(value),
         None => None,
     };
-    word.ok_or_else(|| too_large(value, place))
+    word.ok_or_else(|| overflow(value, parameter))
 }

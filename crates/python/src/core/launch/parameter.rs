@@ -1,4 +1,4 @@
-//! The place of an argument among a kernel's parameters, and the errors that name it.
+//! A parameter of a kernel as its argument is checked against it, and the errors that name the two.
 
 use cupyrite::{FREED, ParamInfo, ParamKind};
 use pyo3::ffi;
@@ -24,9 +24,9 @@ pub struct Target<'a> {
     pub hold: Hold<'a>,
 }
 
-/// Position of an argument and its parameter.
+/// The parameter that an argument is for.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct Parameter<'a> {
     /// Position, counted from 0.
     pub index: usize,
     /// Size of the parameter in bytes, or `UNKNOWN`.
@@ -40,10 +40,10 @@ pub struct Place<'a> {
 /// Size of a parameter that the driver does not report.
 pub const UNKNOWN: usize = usize::MAX;
 
-impl Place<'_> {
-    /// Prefix of messages.
+impl Parameter<'_> {
+    /// Prefix of messages: the argument.
     #[cold]
-    pub fn name(self) -> String {
+    pub fn argument(self) -> String {
         format!(
             "{}(): kernel argument {} (counted from 0)",
             self.target.function, self.index
@@ -52,7 +52,7 @@ impl Place<'_> {
 
     /// Description of the parameter in messages.
     #[cold]
-    pub fn parameter(self) -> String {
+    pub fn description(self) -> String {
         let size = match self.size {
             1 => " of 1 byte".to_owned(),
             UNKNOWN => String::new(),
@@ -68,40 +68,34 @@ impl Place<'_> {
         }
     }
 
-    /// Raises if the size differs from the parameter's, or if a number is of another kind.
-    pub fn check_number(self, size: usize, number: NumberKind, value: Obj<'_>) -> R<()> {
-        self.check(size, value)?;
+    /// Raises if the value's size differs from the parameter's, or if its number is of another kind.
+    pub fn check(self, size: usize, number: NumberKind, value: Obj<'_>) -> R<()> {
+        if !is_size(size, self.size) {
+            return Err(size_mismatch(value, size, self));
+        }
         if number.is_refused_by(self.kind) {
-            return Err(wrong_kind(value, self));
+            return Err(kind_mismatch(value, self));
         }
         Ok(())
-    }
-
-    /// Raises if the size differs from the parameter's.
-    pub fn check(self, size: usize, value: Obj<'_>) -> R<()> {
-        if is_size(size, self.size) {
-            return Ok(());
-        }
-        Err(wrong_size(value, size, self))
     }
 }
 
 /// Whether a value of `size` bytes has the size of its parameter.
 #[inline(always)]
-pub fn is_size(size: usize, wanted: usize) -> bool {
-    size == wanted || wanted == UNKNOWN
+pub fn is_size(size: usize, expected: usize) -> bool {
+    size == expected || expected == UNKNOWN
 }
 
 #[cold]
-pub fn too_large(value: Obj<'_>, place: Place<'_>) -> Raised {
+pub fn overflow(value: Obj<'_>, parameter: Parameter<'_>) -> Raised {
     let message = format!(
         "{} is {}, which does not fit in {}",
-        place.name(),
-        described(value),
-        if place.size == UNKNOWN {
+        parameter.argument(),
+        int_text(value),
+        if parameter.size == UNKNOWN {
             "8 bytes".to_owned()
         } else {
-            place.parameter()
+            parameter.description()
         }
     );
     errors::raise(ExceptionKind::Overflow, &message)
@@ -109,7 +103,7 @@ pub fn too_large(value: Obj<'_>, place: Place<'_>) -> Raised {
 
 /// Text of an integer; large integers are abbreviated.
 #[cold]
-pub fn described(value: Obj<'_>) -> String {
+pub fn int_text(value: Obj<'_>) -> String {
     // SAFETY: live; a failure (too many digits) is replaced.
     match Owned::take(unsafe { ffi::PyObject_Str(value.ptr()) }) {
         Ok(text) => {
@@ -128,7 +122,7 @@ pub fn described(value: Obj<'_>) -> String {
 }
 
 #[cold]
-pub fn wrong_count(given: usize, params: &[ParamInfo], target: &Target<'_>) -> Raised {
+pub fn count_mismatch(given: usize, params: &[ParamInfo], target: &Target<'_>) -> Raised {
     let sizes: Vec<String> = params.iter().map(|p| p.size.to_string()).collect();
     let wants = match sizes.as_slice() {
         [] => "takes no arguments".to_owned(),
@@ -149,10 +143,10 @@ pub fn wrong_count(given: usize, params: &[ParamInfo], target: &Target<'_>) -> R
 }
 
 #[cold]
-pub fn wrong_size(value: Obj<'_>, size: usize, place: Place<'_>) -> Raised {
+pub fn size_mismatch(value: Obj<'_>, size: usize, parameter: Parameter<'_>) -> Raised {
     let is = |ty: *mut ffi::PyTypeObject| value.instance_of_type(ty);
     let hint = if is(&raw mut ffi::PyFloat_Type) && scalar_values::exact(value.ty()).is_none() {
-        match place.size {
+        match parameter.size {
             2 => "; a Python float is a double: pass numpy.float16(x) for a half",
             4 => {
                 "; a Python float is a double: pass numpy.float32(x) or ctypes.c_float(x) for a float"
@@ -161,7 +155,7 @@ pub fn wrong_size(value: Obj<'_>, size: usize, place: Place<'_>) -> Raised {
         }
     } else if is(&raw mut ffi::PyComplex_Type)
         && scalar_values::exact(value.ty()).is_none()
-        && place.size == 8
+        && parameter.size == 8
     {
         "; a Python complex is two doubles: pass numpy.complex64(x) for two floats"
     } else {
@@ -170,17 +164,17 @@ pub fn wrong_size(value: Obj<'_>, size: usize, place: Place<'_>) -> Raised {
     let plural = if size == 1 { "" } else { "s" };
     let message = format!(
         "{} is of type {} and has {size} byte{plural}, but goes to {}{hint}",
-        place.name(),
+        parameter.argument(),
         full_name(value),
-        place.parameter()
+        parameter.description()
     );
     errors::raise(ExceptionKind::Type, &message)
 }
 
 /// The error for an integer that goes to a floating point parameter, and the reverse.
 #[cold]
-pub fn wrong_kind(value: Obj<'_>, place: Place<'_>) -> Raised {
-    let (c_type, pass) = match (place.kind, place.size) {
+pub fn kind_mismatch(value: Obj<'_>, parameter: Parameter<'_>) -> Raised {
+    let (c_type, pass) = match (parameter.kind, parameter.size) {
         (ParamKind::Float, 4) => ("float", "numpy.float32(x)"),
         (ParamKind::Float, _) => ("double", "float(x) or numpy.float64(x)"),
         (_, 4) => ("32-bit integer", "int(x) or numpy.int32(x)"),
@@ -192,51 +186,54 @@ pub fn wrong_kind(value: Obj<'_>, place: Place<'_>) -> Raised {
     };
     let message = format!(
         "{} is of type {}, but {} is a {c_type}: pass {pass}",
-        place.name(),
+        parameter.argument(),
         full_name(value),
-        place.parameter()
+        parameter.description()
     );
     errors::raise(ExceptionKind::Type, &message)
 }
 
 #[cold]
-pub fn closed(what: &str, place: Place<'_>) -> Raised {
-    let message = format!("{} is a closed {what}", place.name());
+pub fn closed(what: &str, parameter: Parameter<'_>) -> Raised {
+    let message = format!("{} is a closed {what}", parameter.argument());
     errors::raise(ExceptionKind::Runtime, &message)
 }
 
 /// The error for a buffer that was closed, or whose memory the program has freed.
 #[cold]
-pub fn closed_buffer(buffer: &PyBuffer, place: Place<'_>) -> Raised {
+pub fn closed_buffer(buffer: &PyBuffer, parameter: Parameter<'_>) -> Raised {
     if buffer.is_freed_by_program() {
-        let message = format!("{} is a closed Buffer: {FREED}", place.name());
+        let message = format!("{} is a closed Buffer: {FREED}", parameter.argument());
         return errors::raise(ExceptionKind::Runtime, &message);
     }
-    closed("Buffer", place)
+    closed("Buffer", parameter)
 }
 
 /// The error for a texture or surface whose handle no longer exists.
 #[cold]
-pub fn ended(what: &str, is_closed: bool, place: Place<'_>) -> Raised {
+pub fn destroyed(what: &str, is_closed: bool, parameter: Parameter<'_>) -> Raised {
     if is_closed {
-        return closed(what, place);
+        return closed(what, parameter);
     }
     let message = format!(
         "{} is a {what} that was destroyed by the program, by its handle or with its context",
-        place.name()
+        parameter.argument()
     );
     errors::raise(ExceptionKind::Runtime, &message)
 }
 
 #[cold]
-pub fn refuse(value: Obj<'_>, place: Place<'_>) -> Raised {
+pub fn unsupported_type(value: Obj<'_>, parameter: Parameter<'_>) -> Raised {
     let message = if value.is_none() {
-        format!("{} is None; pass 0 for a null pointer", place.name())
+        format!(
+            "{} is None; pass 0 for a null pointer",
+            parameter.argument()
+        )
     } else {
         format!(
             "{} is of type {}; expected a Python, NumPy or ctypes number, a NumPy or ctypes structure, a buffer or other \
              device memory, an address as int, or a handle",
-            place.name(),
+            parameter.argument(),
             full_name(value)
         )
     };
