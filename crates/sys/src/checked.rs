@@ -302,6 +302,23 @@ pub fn read_c_string(addr: u64, limit: u64) -> Result<Vec<u8>, BadAddress> {
     Err(BadAddress)
 }
 
+/// Whether `len` bytes at `addr` can be read.
+pub fn is_readable(addr: u64, len: usize) -> bool {
+    let mut scratch = [0u8; 1024];
+    let mut done = 0;
+    while done < len {
+        let n = (len - done).min(scratch.len());
+        let Some(at) = addr.checked_add(done as u64) else {
+            return false;
+        };
+        if read_bytes(at, &mut scratch[..n]).is_err() {
+            return false;
+        }
+        done += n;
+    }
+    true
+}
+
 /// Whether every page of `[addr, addr + len)` is readable, and writable if `writable`. Faults the pages in without
 /// changing them.
 pub fn is_mapped(addr: u64, len: u64, writable: bool) -> bool {
@@ -469,6 +486,8 @@ mod tests {
         assert_eq!(write_bytes(fixed, b"x"), Err(BadAddress));
         assert!(is_mapped(fixed, 4, false));
         assert!(!is_mapped(fixed, 4, true));
+        assert!(is_readable(fixed, 4) && is_readable(source.as_ptr() as u64, 100_000));
+        assert!(!is_readable(fixed, 1 << 40) && !is_readable(u64::MAX - 2, 8));
         assert_eq!(read_c_string(fixed, 100).unwrap(), b"abc");
         assert_eq!(read_c_string(fixed, 2), Err(BadAddress));
         // SAFETY: any four bytes are a `u32`.

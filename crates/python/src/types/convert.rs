@@ -1,12 +1,13 @@
 //! Conversion of Python values to C values. Errors name the class and the attribute.
 
+use cupyrite_sys::checked;
 use pyo3::ffi;
 
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, prefix, raise};
 use crate::cpython::{Items, Obj, Owned, R, Raised, short_name};
 use crate::types::table::{ClassId, Kind, Prim};
-use crate::types::{memory, object, registry, table};
+use crate::types::{object, registry, table};
 
 /// Destination of a value in error messages: a class, and an attribute or parameter.
 #[derive(Clone, Copy)]
@@ -286,7 +287,7 @@ pub fn bytes(obj: Obj<'_>, site: &AttributeSite) -> R<Vec<u8>> {
 /// `TypeError`, `OverflowError`, `ValueError` for memory that is not readable.
 pub fn pointer_argument(obj: Obj<'_>, len: usize, site: &AttributeSite) -> R<usize> {
     let address = ranged(obj, Prim::U64, site)? as usize;
-    if address != 0 && !memory::readable(address, len) {
+    if address != 0 && !checked::is_readable(address as u64, len) {
         return Err(site.fail(
             ExceptionKind::Value,
             &format!("the {len} bytes at {address:#x} are not readable memory"),

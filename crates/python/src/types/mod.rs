@@ -12,7 +12,6 @@ pub mod convert;
 pub mod declare;
 pub mod enums;
 pub mod handles;
-pub mod memory;
 pub mod module;
 pub mod numpy;
 pub mod object;
@@ -22,12 +21,12 @@ pub mod slices;
 pub mod structs;
 pub mod table;
 
+use cupyrite_sys::checked;
 use pyo3::ffi;
 
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
-pub use crate::types::memory::{read, readable};
 pub use crate::types::module::Module;
 use crate::types::object::Instance;
 use crate::types::pods::fields;
@@ -390,7 +389,7 @@ pub fn prepare_struct(obj: Obj<'_>) -> R<()> {
             return Ok(());
         }
         if (*this).state & object::FOREIGN != 0
-            && !memory::readable((*this).data as usize, class_size(id))
+            && !checked::is_readable((*this).data as usize as u64, class_size(id))
         {
             let message = format!(
                 "{}: the memory at {:#x} given as _ptr is gone",

@@ -2,7 +2,7 @@
 //!
 //! Every instance has a `data` pointer to the C value. It points into the object itself, into another instance (a live
 //! view, which holds a reference to that *root*), or to foreign memory (`_ptr`). Foreign memory is accessed only through
-//! checked copies ([`crate::types::memory`]).
+//! checked copies ([`cupyrite_sys::checked`]).
 //!
 //! Pointer attributes own their targets: the *root* holds a list of (offset, object) pairs. Copying a struct copies the
 //! pairs, so the copy stays valid when the original changes.
@@ -16,10 +16,10 @@ use pyo3::ffi;
 use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::internals::reference_count;
 use crate::cpython::{GIL, Obj, Owned, R, Raised};
-use crate::types::memory;
 use crate::types::registry;
 use crate::types::table;
 use crate::types::table::ClassId;
+use cupyrite_sys::checked;
 
 /// `data` points to foreign memory: access it through the kernel.
 pub const FOREIGN: u16 = 1;
@@ -291,7 +291,7 @@ pub unsafe fn read(obj: *mut Instance, offset: usize, out: &mut [u8]) -> R<()> {
             std::ptr::copy_nonoverlapping(at, out.as_mut_ptr(), out.len());
             return Ok(());
         }
-        if memory::read(at as usize, out) {
+        if checked::read_bytes(at as u64, out).is_ok() {
             return Ok(());
         }
         Err(inaccessible(Obj::new(obj.cast()), at as usize, "read"))
@@ -314,7 +314,7 @@ pub unsafe fn write(obj: *mut Instance, offset: usize, data: &[u8]) -> R<()> {
             std::ptr::copy(data.as_ptr(), at, data.len());
             return Ok(());
         }
-        if memory::write(at as usize, data) {
+        if checked::write_bytes(at as u64, data).is_ok() {
             return Ok(());
         }
         Err(inaccessible(Obj::new(obj.cast()), at as usize, "written"))

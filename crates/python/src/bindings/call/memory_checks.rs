@@ -4,7 +4,7 @@ use crate::bindings::call::words::address;
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython::{R, Raised};
-use crate::types;
+use cupyrite_sys::checked;
 
 /// Refuses a buffer smaller than the number of bytes that C accesses.
 ///
@@ -74,7 +74,7 @@ pub fn check_memory(at: u64, size: u64, site: Site) -> R<()> {
     let (Ok(start), Ok(len)) = (usize::try_from(at), usize::try_from(size)) else {
         return Err(errors::no_memory());
     };
-    if at == 0 || len == 0 || types::readable(start, len) {
+    if at == 0 || len == 0 || checked::is_readable(start as u64, len) {
         return Ok(());
     }
     Err(no_memory_at(at, size, site))
@@ -103,7 +103,7 @@ pub fn check_texts(at: u64, count: u64, site: Site) -> R<()> {
     let start = address(at);
     for index in 0..address(count) {
         let mut text = [0u8; 8];
-        let found = types::read(start + index * 8, &mut text);
+        let found = checked::read_bytes((start + index * 8) as u64, &mut text).is_ok();
         let text = usize::from_le_bytes(text);
         if !found || (text != 0 && !ends(text)) {
             let message = format!(
@@ -123,7 +123,7 @@ fn ends(mut at: usize) -> bool {
     loop {
         // Reads never cross a page boundary: the next page may not be readable.
         let len = PIECE - at % PIECE;
-        if !types::read(at, &mut piece[..len]) {
+        if checked::read_bytes(at as u64, &mut piece[..len]).is_err() {
             return false;
         }
         if piece[..len].contains(&0) {

@@ -1,6 +1,7 @@
 //! Hooks of NVML functions: lists of fields, structs for which Python passes bytes, and arrays whose length another function
 //! reports.
 
+use cupyrite_sys::checked;
 use cupyrite_sys::loader::{self, Backend, CudaLibrary};
 use pyo3::ffi;
 
@@ -39,7 +40,7 @@ pub fn check_handle(arguments: Arguments<'_>, handle: u64) -> R<()> {
         return Ok(());
     }
     let at = address(handle);
-    if at == 0 || types::readable(at, 8) {
+    if at == 0 || checked::is_readable(at as u64, 8) {
         return Ok(());
     }
     let note = format!(

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cupyrite_sys::checked;
 use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::nvrtc::{Symbol, nvrtcResult};
 
@@ -17,7 +18,6 @@ use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::cpython;
 use crate::cpython::{Owned, R};
-use crate::types;
 
 /// The status for an address that is no program.
 pub const INVALID_PROGRAM: i64 = nvrtcResult::NVRTC_ERROR_INVALID_PROGRAM.0 as i64;
@@ -41,7 +41,7 @@ pub fn is_program(value: u64) -> bool {
 #[inline(never)]
 fn is_readable(value: u64) -> bool {
     // Room for the first fields.
-    let found = value.is_multiple_of(8) && types::readable(address(value), 64);
+    let found = value.is_multiple_of(8) && checked::is_readable(address(value) as u64, 64);
     if found {
         last_readable(value).store(value, Ordering::Relaxed);
     }

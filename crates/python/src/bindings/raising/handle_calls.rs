@@ -16,7 +16,7 @@ use crate::bindings::raising::entry_points::{log, not_live, other_thread, size_n
 use crate::bindings::raising::live_handles::State;
 use crate::bindings::raising::{exit_guard, live_handles};
 use crate::cpython::{R, Raised};
-use crate::types;
+use cupyrite_sys::checked;
 
 /// The entry of the handle that a call is given.
 fn find(f: &Function, kind: HandleKind, value: u64) -> R<live_handles::Entry> {
@@ -121,7 +121,7 @@ pub fn invoke(
                 // The library refuses null itself. A bare address has no known size: check that it is readable.
                 let fits = match len {
                     Some(len) => size <= len,
-                    None => at == 0 || size == 0 || types::readable(address(at), size),
+                    None => at == 0 || size == 0 || checked::is_readable(address(at) as u64, size),
                 };
                 if !fits {
                     drop(guard);

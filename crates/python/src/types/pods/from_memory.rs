@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use cupyrite_sys::checked;
 use pyo3::ffi;
 
 use crate::cpython::errors::{ExceptionKind, guard, raise};
@@ -11,10 +12,10 @@ use crate::types::convert;
 use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::attribute;
+use crate::types::object;
 use crate::types::pods::pod;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Prim};
-use crate::types::{memory, object};
 
 type Method = unsafe extern "C" fn(
     *mut ffi::PyObject,
@@ -338,7 +339,7 @@ unsafe fn at_address(
             truth => truth == Some(1),
         };
         let bytes = (table::class(id).1.size as usize).saturating_mul(count);
-        if !memory::readable(address, bytes) {
+        if !checked::is_readable(address as u64, bytes) {
             let text = format!("ptr: the {bytes} bytes at {address:#x} are not readable memory");
             return Err(value_error(&text));
         }
@@ -351,7 +352,7 @@ unsafe fn at_address(
         };
         if copy {
             let target = std::slice::from_raw_parts_mut((*pod).base.data, bytes);
-            if !memory::read(address, target) {
+            if checked::read_bytes(address as u64, target).is_err() {
                 return Err(value_error("ptr: the memory is gone"));
             }
         } else {

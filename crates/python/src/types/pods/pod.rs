@@ -2,13 +2,14 @@
 //!
 //! An object represents `count` structs, `stride` bytes apart, starting at `base.data`. The memory belongs to the object
 //! itself, to another object (a live view, `base.root`), to a buffer (`from_buffer`) or to an array (`from_data`), or it is
-//! foreign (`from_ptr`): then [`crate::types::memory`] checks every access. The memory never moves, so exported buffers need
+//! foreign (`from_ptr`): then [`cupyrite_sys::checked`] checks every access. The memory never moves, so exported buffers need
 //! not be counted.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
+use cupyrite_sys::checked;
 use pyo3::ffi;
 
 use crate::cpython;
@@ -16,9 +17,9 @@ use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::types::object;
 use crate::types::object::Instance;
+use crate::types::registry;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Kind};
-use crate::types::{memory, registry};
 
 /// An object of a `Kind::Pod` class.
 #[repr(C)]
@@ -253,7 +254,7 @@ pub unsafe fn peek(this: *mut Pod, at: *const u8, out: &mut [u8]) -> R<()> {
             std::ptr::copy_nonoverlapping(at, out.as_mut_ptr(), out.len());
             return Ok(());
         }
-        if memory::read(at as usize, out) {
+        if checked::read_bytes(at as u64, out).is_ok() {
             return Ok(());
         }
         gone(this, at as usize, "read")
@@ -276,7 +277,7 @@ pub unsafe fn poke(this: *mut Pod, at: *mut u8, data: &[u8]) -> R<()> {
             std::ptr::copy(data.as_ptr(), at, data.len());
             return Ok(());
         }
-        if memory::write(at as usize, data) {
+        if checked::write_bytes(at as u64, data).is_ok() {
             return Ok(());
         }
         gone(this, at as usize, "written")
@@ -326,7 +327,7 @@ pub unsafe fn present(this: *mut Pod) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
         let (start, end) = (*this).span();
-        if (*this).foreign() && !memory::readable(start, end - start) {
+        if (*this).foreign() && !checked::is_readable(start as u64, end - start) {
             return gone(this, start, "read");
         }
     }

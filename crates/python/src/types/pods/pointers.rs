@@ -1,6 +1,7 @@
 //! Attributes that are pointers in C: text, numbers, structs. Assignment keeps the target alive and sets the hidden count.
 //! Foreign targets are read through checked copies.
 
+use cupyrite_sys::checked;
 use pyo3::ffi;
 
 use crate::cpython;
@@ -15,10 +16,10 @@ use crate::types::pods::pod::{Pod, peek, poke};
 use crate::types::pods::values::{
     count_in, elements, elements_by, encoded, pointer_bytes, set_count, sources, text,
 };
+use crate::types::slices;
 use crate::types::structs::list_storage;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Count, Elem, Field, FieldKind, Prim, Slice};
-use crate::types::{memory, slices};
 
 /// Maximum size in bytes of a foreign array that is read.
 const FOREIGN_LIMIT: usize = 64 << 20;
@@ -102,7 +103,7 @@ fn get_text(at: usize, held: Option<Owned>, field: &Field) -> R<Owned> {
     while found.len() < TEXT_LIMIT {
         let next = at + found.len();
         let mut piece = vec![0; 256 - next % 256];
-        if !memory::read(next, &mut piece) {
+        if checked::read_bytes(next as u64, &mut piece).is_err() {
             return Err(unreadable(field, next, piece.len()));
         }
         let end = piece.iter().position(|b| *b == 0);
@@ -122,7 +123,7 @@ unsafe fn foreign(at: usize, n: u64, size: usize, field: &Field) -> R<Vec<u8>> {
         .unwrap_or(usize::MAX);
     if bytes != usize::MAX {
         let mut data = vec![0; bytes];
-        if memory::read(at, &mut data) {
+        if checked::read_bytes(at as u64, &mut data).is_ok() {
             return Ok(data);
         }
     }
@@ -208,7 +209,7 @@ unsafe fn get_structs(
                 let size = table::class(id).1.size as usize;
                 let fits = (n as usize)
                     .checked_mul(size)
-                    .filter(|b| *b <= FOREIGN_LIMIT && memory::readable(at, *b));
+                    .filter(|b| *b <= FOREIGN_LIMIT && checked::is_readable(at as u64, *b));
                 if fits.is_none() {
                     return Err(unreadable(field, at, (n as usize).saturating_mul(size)));
                 }

@@ -7,11 +7,11 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::guard;
 use crate::cpython::{Obj, Owned, R, Raised};
-use crate::types::memory;
 use crate::types::pods::pod::{Pod, peek};
 use crate::types::pods::values::text;
 use crate::types::table;
 use crate::types::table::{Count, Field, FieldKind, Prim};
+use cupyrite_sys::checked;
 
 /// Maximum number of structs or numbers shown before `...`.
 const SHOWN: usize = 8;
@@ -143,7 +143,7 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
             0 => "''".to_owned(),
             pointer => {
                 let mut start = [0; 64];
-                if memory::read(pointer as usize, &mut start) {
+                if checked::read_bytes(pointer, &mut start).is_ok() {
                     quoted(&start)
                 } else {
                     format!("{pointer:#x}")
@@ -153,7 +153,7 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
         FieldKind::PointerInts(prim, c) => {
             let (pointer, n) = (read(bytes, at, 8) as usize, count(c));
             let mut data = vec![0; n.min(SHOWN) * prim.size()];
-            if pointer != 0 && !memory::read(pointer, &mut data) {
+            if pointer != 0 && checked::read_bytes(pointer as u64, &mut data).is_err() {
                 return format!("{pointer:#x}");
             }
             data.resize(n.min(SHOWN) * prim.size(), 0);

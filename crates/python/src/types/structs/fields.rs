@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
+use cupyrite_sys::checked;
 use pyo3::ffi;
 
 use crate::cpython;
@@ -16,7 +17,7 @@ use crate::types::structs::elements::{element, element_size, list_of, point, sam
 use crate::types::structs::lists;
 use crate::types::table;
 use crate::types::table::{ClassId, Elem, Field, FieldKind, Prim};
-use crate::types::{enums, memory, registry};
+use crate::types::{enums, registry};
 
 /// Getset definition of an attribute; the closure is the field.
 pub fn getset(field: &'static Field) -> ffi::PyGetSetDef {
@@ -113,7 +114,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> R<Owned> {
             FieldKind::Pointee(id) => {
                 let at = u64::from_le_bytes(word(8)?) as usize;
                 let item = object::new_handle(registry::type_of(id)?, id, 0)?;
-                if memory::readable(at, table::value_type(id).size()) {
+                if checked::is_readable(at as u64, table::value_type(id).size()) {
                     object::look_at(item.obj(), at);
                 }
                 Ok(item)

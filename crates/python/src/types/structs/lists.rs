@@ -4,6 +4,7 @@
 //! attribute and assigned separately, as in NVIDIA's package; in a few, assigning the list sets it. Reading returns copies
 //! of the elements. A count larger than the array is refused when the struct is passed to CUDA ([`check_counts`]).
 
+use cupyrite_sys::checked;
 use pyo3::ffi;
 
 use crate::cpython;
@@ -14,12 +15,12 @@ use crate::types::convert;
 use crate::types::convert::AttributeSite;
 use crate::types::object;
 use crate::types::object::Instance;
+use crate::types::registry;
 use crate::types::structs::elements::{element, element_size, list_of, point, same_type};
 use crate::types::structs::list_storage;
 use crate::types::structs::list_storage::Storage;
 use crate::types::table;
 use crate::types::table::{ClassId, Count, Elem, Field, FieldKind};
-use crate::types::{memory, registry};
 
 /// The longest list of null handles: a count in a union may belong to another member.
 const UNWRITTEN_LIMIT: usize = 1 << 16;
@@ -213,7 +214,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> R<Owned> {
             let n = count_of(obj, count)? as usize;
             if let Some(bytes) = n.checked_mul(size).filter(|b| *b <= FOREIGN_LIMIT) {
                 let mut data = vec![0u8; bytes];
-                if memory::read(pointer as usize, &mut data) {
+                if checked::read_bytes(pointer as u64, &mut data).is_ok() {
                     return list_of(elem, &data, n, None);
                 }
             }
