@@ -18,7 +18,7 @@ SELECTED = {
 }
 ELEMENTS = 2  # Of every list.
 # Kinds of lists, whose lengths other parameters have.
-COUNTED = ("list", "option_values", "addresses", "pods")
+COUNTED = ("list", "option_values", "addresses", "buffer_structs")
 
 
 def data_attributes(kind):
@@ -126,7 +126,7 @@ class Typed:
 
     def elements(self, kinds, position):
         """The value of the parameter at `position`, which is the length of other parameters."""
-        counted = (k for k in kinds if k["kind"] == "pods" and k["count"] == position)
+        counted = (k for k in kinds if k["kind"] == "buffer_structs" and k["count"] == position)
         return ELEMENTS if all(holds_several(getattr(self.module, k["class"])) for k in counted) else 1
 
     def one(self, kind, number):
@@ -166,9 +166,9 @@ class Typed:
                 return 16 * number
             case "address_of":
                 return address_of(kind["size"])
-            case "pod":
+            case "buffer_struct":
                 return filled(getattr(m, kind["class"]))
-            case "pods":
+            case "buffer_structs":
                 return several(getattr(m, kind["class"]), ELEMENTS)
             case "addresses":
                 return [16 * (number + i) for i in range(ELEMENTS)]
@@ -218,7 +218,7 @@ class Typed:
                 out["ctypes pointer"] = lambda: ctypes.cast(0x1000, ctypes.c_void_p)
             case "c_string" | "text" | "str":
                 out["empty"] = lambda: b""
-            case "pod" | "pods":
+            case "buffer_struct" | "buffer_structs":
                 out["empty"] = lambda: of()
                 out["address"] = lambda: self.address(of, ELEMENTS)
                 out["another class"] = lambda: next(c for c in self.structs() if c is not of)()

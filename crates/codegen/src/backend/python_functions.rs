@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use super::HEADER;
 use super::signatures::{Signature, signature};
 use crate::ir::{
-    Api, ArgKind, Builtin, Element, Function, Gil, Len, LibraryApi, OutSize, PodRule, PyArg,
-    PyFunction, PyResult, Request, ResultKind, Ret, Role, Store, Style, Type,
+    Api, ArgKind, Builtin, Element, Function, Gil, Len, LibraryApi, OutSize, PyArg, PyFunction,
+    PyResult, Request, ResultKind, Ret, Role, Store, StructRule, Style, Type,
 };
 use crate::naming::module_variant;
 
@@ -345,16 +345,18 @@ fn raising_conv(lib: &LibraryApi, kind: &ArgKind) -> String {
             builtin: Builtin::Float,
         } => "F32".to_owned(),
         ArgKind::Float { .. } => "F64".to_owned(),
-        ArgKind::Pod { class, rule } => {
+        ArgKind::BufferStruct { class, rule } => {
             let rule = match rule {
-                PodRule::Address => "Address",
-                PodRule::Exact => "Exact",
-                PodRule::Plain => "Plain",
+                StructRule::Address => "Address",
+                StructRule::Exact => "Exact",
+                StructRule::Plain => "Plain",
             };
-            format!("Pod(class::{class}, PodRule::{rule})")
+            format!("BufferStruct(class::{class}, StructRule::{rule})")
         }
         ArgKind::AddressOf { size } => format!("AddressOf({size})"),
-        ArgKind::Pods { class, count } => format!("Pods(class::{class}, {count})"),
+        ArgKind::BufferStructs { class, count } => {
+            format!("BufferStructs(class::{class}, {count})")
+        }
         ArgKind::LiveHandle { handle, destroys } => {
             let conv = if *destroys {
                 "DestroyedHandle"
@@ -602,9 +604,9 @@ fn out(lib: &LibraryApi, f: &Function, python: &PyFunction, index: usize) -> Str
             };
             format!("Slice(Slice::{slice}, {})", known(f, *len))
         }
-        ResultKind::Pod { class } => format!("Pod(class::{class})"),
-        ResultKind::Pods { class, len } => {
-            format!("Pods(class::{class}, {})", known(f, *len))
+        ResultKind::BufferStruct { class } => format!("BufferStruct(class::{class})"),
+        ResultKind::BufferStructs { class, len } => {
+            format!("BufferStructs(class::{class}, {})", known(f, *len))
         }
         ResultKind::Attribute { .. } | ResultKind::Attributes { .. }
             if lib.python.style == Style::Tuple && python.hook.is_some() =>

@@ -159,7 +159,7 @@ fn class_source(lib: &ir::LibraryApi, class: &ir::PyClass) -> String {
             }
             "Record".to_owned()
         }
-        ClassKind::Pod { record, array } => {
+        ClassKind::BufferStruct { record, array } => {
             if *array {
                 flags.push("ARRAY");
             }
@@ -170,7 +170,7 @@ fn class_source(lib: &ir::LibraryApi, class: &ir::PyClass) -> String {
                 align = r.align;
                 c_name = spelling(lib, r);
             }
-            "Pod".to_owned()
+            "BufferStruct".to_owned()
         }
         // A few pointer typedefs are integers in Python.
         ClassKind::Handle | ClassKind::Callback if !has("__index__") && class.base.is_none() => {
@@ -184,7 +184,7 @@ fn class_source(lib: &ir::LibraryApi, class: &ir::PyClass) -> String {
         }
         ClassKind::Other { .. } => "Marker".to_owned(),
     };
-    if class.no_args && !matches!(kind.as_str(), "Marker" | "Pod") && has_size(class) {
+    if class.no_args && !matches!(kind.as_str(), "Marker" | "BufferStruct") && has_size(class) {
         flags.push("SIZEOF");
     }
     let mut out = format!("{}: {kind} size({}) align({align})", class.name, class.size);
@@ -386,14 +386,14 @@ fn field_kind(lib: &ir::LibraryApi, class: &ir::PyClass, attr: &ir::PyAttr) -> S
             max,
             count_at,
         } => format!("Counted({}, {max}, {})", prim(*builtin), count(*count_at)),
-        AttrKind::Pod { class } => format!("Pod({})", class_id(lib, class)),
-        AttrKind::Pods {
+        AttrKind::BufferStruct { class } => format!("BufferStruct({})", class_id(lib, class)),
+        AttrKind::BufferStructs {
             class,
             max,
             count_at,
         } => {
             let count = count_at.map_or("None".to_owned(), |at| format!("Some({})", count(at)));
-            format!("Pods({}, {max}, {count})", class_id(lib, class))
+            format!("BufferStructs({}, {max}, {count})", class_id(lib, class))
         }
         AttrKind::Nested { class, len } => {
             format!("Records({}, {len})", class_id(lib, class))
@@ -401,16 +401,16 @@ fn field_kind(lib: &ir::LibraryApi, class: &ir::PyClass, attr: &ir::PyAttr) -> S
         AttrKind::PointerInts { builtin, count_at } => {
             format!("PointerInts({}, {})", prim(*builtin), count(*count_at))
         }
-        AttrKind::PointerPods { class, count_at } => format!(
-            "PointerPods({}, {})",
+        AttrKind::PointerStructs { class, count_at } => format!(
+            "PointerStructs({}, {})",
             class_id(lib, class),
             count(*count_at)
         ),
         AttrKind::PointerSlice { count_at } => {
             format!("PointerWords({})", count(*count_at))
         }
-        AttrKind::HiddenPod { class } => {
-            format!("HiddenPod({})", class_id(lib, class))
+        AttrKind::HiddenStruct { class } => {
+            format!("HiddenStruct({})", class_id(lib, class))
         }
         AttrKind::Hidden { builtin, len } => {
             format!("Hidden({}, {len})", prim(*builtin))

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::python_types::{in_c_order, takes_raw_memory};
-use crate::ir::{self, ArgKind, AttrKind, ClassKind, Element, PodRule, ResultKind};
+use crate::ir::{self, ArgKind, AttrKind, ClassKind, Element, ResultKind, StructRule};
 
 /// Generated files: paths from the repository root and contents.
 pub fn generate(api: &ir::Api) -> Vec<(PathBuf, String)> {
@@ -259,11 +259,11 @@ pub(super) fn attribute(attr: &ir::PyAttr) -> (String, String) {
         | AttrKind::PointerInts { .. }
         | AttrKind::PointerSlice { .. }
         | AttrKind::Nested { .. }
-        | AttrKind::HiddenPod { .. }
+        | AttrKind::HiddenStruct { .. }
         | AttrKind::Hidden { .. } => ("Any".into(), "Any".into()),
-        AttrKind::Pod { class }
-        | AttrKind::Pods { class, .. }
-        | AttrKind::PointerPods { class, .. } => (class.clone(), class.clone()),
+        AttrKind::BufferStruct { class }
+        | AttrKind::BufferStructs { class, .. }
+        | AttrKind::PointerStructs { class, .. } => (class.clone(), class.clone()),
     }
 }
 
@@ -342,11 +342,11 @@ pub(super) fn argument(lib: &ir::LibraryApi, kind: &ArgKind) -> String {
             "Buffer | int | None".into()
         }
         ArgKind::Addresses { .. } => "Sequence[int] | Buffer | int | None".into(),
-        ArgKind::Pods { class, .. } => format!("{class} | int | None"),
-        ArgKind::Pod { class, rule } => match rule {
-            PodRule::Address => format!("{class} | int | None"),
-            PodRule::Exact => class.clone(),
-            PodRule::Plain => "int".into(),
+        ArgKind::BufferStructs { class, .. } => format!("{class} | int | None"),
+        ArgKind::BufferStruct { class, rule } => match rule {
+            StructRule::Address => format!("{class} | int | None"),
+            StructRule::Exact => class.clone(),
+            StructRule::Plain => "int".into(),
         },
     }
 }
@@ -366,7 +366,9 @@ pub(super) fn result(kind: &ResultKind) -> String {
         ResultKind::Bool => "bool".into(),
         ResultKind::Str { .. } => "str".into(),
         ResultKind::Slice { .. } => "memoryview".into(),
-        ResultKind::Pod { class } | ResultKind::Pods { class, .. } => class.clone(),
+        ResultKind::BufferStruct { class } | ResultKind::BufferStructs { class, .. } => {
+            class.clone()
+        }
         ResultKind::ByHand => "Any".into(),
     }
 }

@@ -303,7 +303,7 @@ fn exceptions(out: &mut String, lib: &ir::LibraryApi) {
 }
 
 fn class_stub(out: &mut String, class: &ir::PyClass) {
-    let ClassKind::Pod { array, .. } = class.kind else {
+    let ClassKind::BufferStruct { array, .. } = class.kind else {
         return;
     };
     let name = &class.name;
@@ -368,15 +368,15 @@ pub(super) fn attribute(attr: &ir::PyAttr, array: bool) -> Option<(String, Strin
             format!("{} | list[int]", array_of(*builtin)),
             NUMBERS.into(),
         ),
-        AttrKind::PointerPods { class, .. } => (
+        AttrKind::PointerStructs { class, .. } => (
             format!("{class} | list[{class}]"),
             format!("{class} | Sequence[{class}]"),
         ),
         AttrKind::PointerSlice { .. } => {
             ("_memoryviewslice".into(), "Sequence[int] | Buffer".into())
         }
-        AttrKind::Pod { class } => (class.clone(), class.clone()),
-        AttrKind::Pods { class, .. } => {
+        AttrKind::BufferStruct { class } => (class.clone(), class.clone()),
+        AttrKind::BufferStructs { class, .. } => {
             let read = if array {
                 format!("{class} | Any")
             } else {

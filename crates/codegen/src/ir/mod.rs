@@ -410,7 +410,7 @@ pub enum Role {
     },
     /// The address of the number of elements ([`PyFunction::sizing`]).
     Count,
-    /// The number of structs in an argument ([`ArgKind::Pod`]).
+    /// The number of structs in an argument ([`ArgKind::BufferStruct`]).
     Elements {
         /// Argument index.
         arg: usize,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Builtin, OutSize, PodRule, PyErrors, PyException, Request, Ret, Sizing, Style};
+use super::{Builtin, OutSize, PyErrors, PyException, Request, Ret, Sizing, StructRule, Style};
 
 /// A function as Python sees it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -172,11 +172,11 @@ pub enum ArgKind {
         size: Option<usize>,
     },
     /// A struct by address, or by value if the prototype says so.
-    Pod {
+    BufferStruct {
         /// Class.
         class: String,
         /// The accepted values.
-        rule: PodRule,
+        rule: StructRule,
     },
     /// A struct by value, given by its address.
     AddressOf {
@@ -184,7 +184,7 @@ pub enum ArgKind {
         size: usize,
     },
     /// Structs by address: an instance with at least as many structs as an argument specifies, an address or None.
-    Pods {
+    BufferStructs {
         /// Class.
         class: String,
         /// Index of that argument.
@@ -348,12 +348,12 @@ pub enum ResultKind {
         len: Len,
     },
     /// A new struct.
-    Pod {
+    BufferStruct {
         /// Class.
         class: String,
     },
     /// A new array of structs.
-    Pods {
+    BufferStructs {
         /// Class.
         class: String,
         /// Number of elements.
@@ -466,7 +466,7 @@ pub enum ClassKind {
     /// A callback pointer (`CUhostFn`).
     Callback,
     /// A struct or union with a NumPy type, of a module whose style is [`Style::Raises`].
-    Pod {
+    BufferStruct {
         /// Record name.
         record: String,
         /// Whether an object is an array of structs, like a NumPy record array.
@@ -602,12 +602,12 @@ pub enum AttrKind {
         count_at: (usize, usize),
     },
     /// A struct within the struct.
-    Pod {
+    BufferStruct {
         /// Class.
         class: String,
     },
     /// An array of structs within the struct.
-    Pods {
+    BufferStructs {
         /// Class.
         class: String,
         /// Length of the array.
@@ -623,7 +623,7 @@ pub enum AttrKind {
         count_at: (usize, usize),
     },
     /// A pointer to structs, and the offset and size of the hidden member with their count.
-    PointerPods {
+    PointerStructs {
         /// Class.
         class: String,
         /// Offset and size in bytes.
@@ -642,7 +642,7 @@ pub enum AttrKind {
         len: usize,
     },
     /// A struct that only the NumPy type exposes.
-    HiddenPod {
+    HiddenStruct {
         /// Class.
         class: String,
     },

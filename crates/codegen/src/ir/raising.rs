@@ -72,12 +72,12 @@ pub struct Request {
 pub enum Store {
     /// Zeroed, for the call only.
     Scratch,
-    /// The bytes of this result, a [`super::ResultKind::Pod`].
+    /// The bytes of this result, a [`super::ResultKind::BufferStruct`].
     Result {
         /// Result index.
         result: usize,
     },
-    /// The bytes of this argument, an [`super::ArgKind::Pod`].
+    /// The bytes of this argument, an [`super::ArgKind::BufferStruct`].
     Arg {
         /// Argument index.
         arg: usize,
@@ -123,7 +123,7 @@ pub enum OutSize {
 /// The accepted values for a struct passed by address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PodRule {
+pub enum StructRule {
     /// An instance, an address, or None for null.
     Address,
     /// An instance only.

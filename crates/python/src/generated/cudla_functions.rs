@@ -23,7 +23,7 @@ Cudla raises;
 check_status(status: Int(I32) "int") -> () {} gil(keep) hook(nvml::check_status) ret(Ret::Void);
 create_device(device: Int(U64) "unsigned long", flags: Int(U32) "unsigned int") -> (dev_handle: Address "int") { call_qqw_w cudlaCreateDevice(Arg(0), Result(0), Arg(1)) } hook(cudla::create_device);
 destroy_device(dev_handle: Address "intptr_t") -> () { call_q_w cudlaDestroyDevice(Arg(0)) };
-device_get_attribute(dev_handle: Address "intptr_t", attrib: Int(I32) "int") -> (p_attribute: Pod(class::DevAttribute) "DevAttribute") { call_qwq_w cudlaDeviceGetAttribute(Arg(0), Arg(1), Result(0)) };
+device_get_attribute(dev_handle: Address "intptr_t", attrib: Int(I32) "int") -> (p_attribute: BufferStruct(class::DevAttribute) "DevAttribute") { call_qwq_w cudlaDeviceGetAttribute(Arg(0), Arg(1), Result(0)) };
 device_get_count() -> (p_num_devices: Int(U64) "int") { call_q_w cudlaDeviceGetCount(Result(0)) };
 get_last_error(dev_handle: Address "intptr_t") -> (_: Int(I32) "int") { call_q_w cudlaGetLastError(Arg(0)) } ret(Ret::Value(I32));
 get_version() -> (version: Int(U64) "int") { call_q_w cudlaGetVersion(Result(0)) } gil(keep);

@@ -26,14 +26,14 @@ CudlaError;
 }
 
 classes! { after cufile_types;
-ExternalMemoryHandleDesc: Pod size(16) align(8) flags(EQ_HASH) "cudlaExternalMemoryHandleDesc" {
+ExternalMemoryHandleDesc: BufferStruct size(16) align(8) flags(EQ_HASH) "cudlaExternalMemoryHandleDesc" {
     ext_buf_object: Intptr at 0 "int" set;
     size_: Int(U64) at 8 "int" set;
 }
-ExternalSemaphoreHandleDesc: Pod size(8) align(8) flags(EQ_HASH) "cudlaExternalSemaphoreHandleDesc" {
+ExternalSemaphoreHandleDesc: BufferStruct size(8) align(8) flags(EQ_HASH) "cudlaExternalSemaphoreHandleDesc" {
     ext_sync_object: Intptr at 0 "int" set;
 }
-ModuleTensorDescriptor: Pod size(168) align(8) flags(EQ_HASH) "cudlaModuleTensorDescriptor" {
+ModuleTensorDescriptor: BufferStruct size(168) align(8) flags(EQ_HASH) "cudlaModuleTensorDescriptor" {
     name: Str(81) at 0 "str" set;
     size_: Int(U64) at 88 "int" set;
     n: Int(U64) at 96 "int" set;
@@ -47,26 +47,26 @@ ModuleTensorDescriptor: Pod size(168) align(8) flags(EQ_HASH) "cudlaModuleTensor
     pixel_mapping: Int(U8) at 132 "int" set;
     stride: Fixed(U32, 8) at 136 "ndarray of uint32" set;
 }
-ModuleAttribute: Pod size(8) align(8) flags(EQ_HASH) "cudlaModuleAttribute" {
+ModuleAttribute: BufferStruct size(8) align(8) flags(EQ_HASH) "cudlaModuleAttribute" {
     num_input_tensors: Int(U32) at 0 "int" set;
     num_output_tensors: Int(U32) at 0 "int" set;
     input_tensor_desc: Intptr at 0 "int" set;
     output_tensor_desc: Intptr at 0 "int" set;
 }
-Fence: Pod size(16) align(8) flags(EQ_HASH) "struct CudlaFence" {
+Fence: BufferStruct size(16) align(8) flags(EQ_HASH) "struct CudlaFence" {
     fence: Intptr at 0 "int" set;
     type: Int(I32) at 8 "int" set;
 }
-WaitEvents: Pod size(16) align(8) flags(EQ_HASH) "struct cudlaWaitEvents" {
-    pre_fences: PointerPods(class::Fence, Count { offset: 8, size: 4 }) at 0 "Fence" set;
+WaitEvents: BufferStruct size(16) align(8) flags(EQ_HASH) "struct cudlaWaitEvents" {
+    pre_fences: PointerStructs(class::Fence, Count { offset: 8, size: 4 }) at 0 "Fence" set;
     num_events: Hidden(U32, 0) at 8 "uint32" get;
 }
-SignalEvents: Pod size(24) align(8) flags(EQ_HASH) "struct cudlaSignalEvents" {
+SignalEvents: BufferStruct size(24) align(8) flags(EQ_HASH) "struct cudlaSignalEvents" {
     dev_ptrs: PointerWords(Count { offset: 16, size: 4 }) at 0 "array of addresses" set;
-    eof_fences: PointerPods(class::Fence, Count { offset: 16, size: 4 }) at 8 "Fence" set;
+    eof_fences: PointerStructs(class::Fence, Count { offset: 16, size: 4 }) at 8 "Fence" set;
     num_events: Hidden(U32, 0) at 16 "uint32" get;
 }
-Task: Pod size(48) align(8) flags(EQ_HASH) "cudlaTask" {
+Task: BufferStruct size(48) align(8) flags(EQ_HASH) "cudlaTask" {
     module_handle: Intptr at 0 "int" set;
     output_tensor: PointerWords(Count { offset: 16, size: 4 }) at 8 "array of addresses" set;
     num_output_tensors: Hidden(U32, 0) at 16 "uint32" get;
@@ -75,7 +75,7 @@ Task: Pod size(48) align(8) flags(EQ_HASH) "cudlaTask" {
     wait_events: Intptr at 32 "int" set;
     signal_events: Intptr at 40 "int" set;
 }
-DevAttribute: Pod size(4) align(4) flags(EQ_HASH) "cudlaDevAttribute" {
+DevAttribute: BufferStruct size(4) align(4) flags(EQ_HASH) "cudlaDevAttribute" {
     unified_addressing_supported: Int(U8) at 0 "int" set;
     device_version: Int(U32) at 0 "int" set;
 }

@@ -32,9 +32,9 @@ functions! {
 CuFile raises;
 batch_io_cancel(batch_idp: Address "intptr_t") -> () { call_q_q cuFileBatchIOCancel(Arg(0)) } ret(Ret::CuFile);
 batch_io_destroy(batch_idp: Address "intptr_t") -> () { call_q_v cuFileBatchIODestroy(Arg(0)) } ret(Ret::Void);
-batch_io_get_status(batch_idp: Address "intptr_t", min_nr: Int(U32) "unsigned int", nr: Address "intptr_t", iocbp: Pod(class::IOEvents, PodRule::Address) "IOEvents", timeout: Address "intptr_t") -> () { call_qwqqq_q cuFileBatchIOGetStatus(Arg(0), Arg(1), Arg(2), Arg(3), Arg(4)) } ret(Ret::CuFile);
+batch_io_get_status(batch_idp: Address "intptr_t", min_nr: Int(U32) "unsigned int", nr: Address "intptr_t", iocbp: BufferStruct(class::IOEvents, StructRule::Address) "IOEvents", timeout: Address "intptr_t") -> () { call_qwqqq_q cuFileBatchIOGetStatus(Arg(0), Arg(1), Arg(2), Arg(3), Arg(4)) } ret(Ret::CuFile);
 batch_io_set_up(nr: Int(U32) "unsigned int") -> (batch_idp: Address "int") { call_qw_q cuFileBatchIOSetUp(Result(0), Arg(0)) } ret(Ret::CuFile);
-batch_io_submit(batch_idp: Address "intptr_t", nr: Int(U32) "unsigned int", iocbp: Pod(class::IOParams, PodRule::Address) "IOParams", flags: Int(U32) "unsigned int") -> () { call_qwqw_q cuFileBatchIOSubmit(Arg(0), Arg(1), Arg(2), Arg(3)) } ret(Ret::CuFile);
+batch_io_submit(batch_idp: Address "intptr_t", nr: Int(U32) "unsigned int", iocbp: BufferStruct(class::IOParams, StructRule::Address) "IOParams", flags: Int(U32) "unsigned int") -> () { call_qwqw_q cuFileBatchIOSubmit(Arg(0), Arg(1), Arg(2), Arg(3)) } ret(Ret::CuFile);
 buf_deregister(buf_ptr_base: Address "intptr_t") -> () { call_q_q cuFileBufDeregister(Arg(0)) } ret(Ret::CuFile);
 buf_register(buf_ptr_base: Address "intptr_t", length: Int(U64) "size_t", flags: Int(I32) "int") -> () { call_qqw_q cuFileBufRegister(Arg(0), Arg(1), Arg(2)) } hook(interruptible::call) ret(Ret::CuFile);
 driver_close() -> () { call_q cuFileDriverClose() } ret(Ret::CuFile);
@@ -50,17 +50,17 @@ get_parameter_min_max_value(param: Int(I32) "int") -> (min_value: Int(U64) "int"
 get_parameter_posix_pool_slab_array(size_values: Address "intptr_t", count_values: Address "intptr_t", len: Int(I32) "int") -> () { call_qqw_q cuFileGetParameterPosixPoolSlabArray(Arg(0), Arg(1), Arg(2)) } ret(Ret::CuFile);
 get_parameter_size_t(param: Int(I32) "int") -> (value: Int(U64) "int") { call_wq_q cuFileGetParameterSizeT(Arg(0), Result(0)) } ret(Ret::CuFile);
 get_parameter_string(param: Int(I32) "int", len: Int(I32) "int") -> (desc_str: Str(Len::Arg(1)) "str") { call_wqw_q cuFileGetParameterString(Arg(0), Result(0), Arg(1)) } ret(Ret::CuFile);
-get_stats_l1(stats: Pod(class::StatsLevel1, PodRule::Address) "StatsLevel1") -> () { call_q_q cuFileGetStatsL1(Arg(0)) } ret(Ret::CuFile);
-get_stats_l2(stats: Pod(class::StatsLevel2, PodRule::Address) "StatsLevel2") -> () { call_q_q cuFileGetStatsL2(Arg(0)) } ret(Ret::CuFile);
-get_stats_l3(stats: Pod(class::StatsLevel3, PodRule::Address) "StatsLevel3") -> () { call_q_q cuFileGetStatsL3(Arg(0)) } ret(Ret::CuFile);
+get_stats_l1(stats: BufferStruct(class::StatsLevel1, StructRule::Address) "StatsLevel1") -> () { call_q_q cuFileGetStatsL1(Arg(0)) } ret(Ret::CuFile);
+get_stats_l2(stats: BufferStruct(class::StatsLevel2, StructRule::Address) "StatsLevel2") -> () { call_q_q cuFileGetStatsL2(Arg(0)) } ret(Ret::CuFile);
+get_stats_l3(stats: BufferStruct(class::StatsLevel3, StructRule::Address) "StatsLevel3") -> () { call_q_q cuFileGetStatsL3(Arg(0)) } ret(Ret::CuFile);
 get_stats_level() -> (level: Int(I32) "int") { call_q_q cuFileGetStatsLevel(Result(0)) } ret(Ret::CuFile);
 get_version() -> (version: Int(I32) "int") { call_q_q cuFileGetVersion(Result(0)) } gil(keep) ret(Ret::CuFile);
 handle_deregister(fh: Address "intptr_t") -> () { call_q_v cuFileHandleDeregister(Arg(0)) } ret(Ret::Void);
-handle_register(descr: Pod(class::Descr, PodRule::Address) "Descr") -> (fh: Address "int") { call_qq_q cuFileHandleRegister(Result(0), Arg(0)) } hook(interruptible::call) ret(Ret::CuFile);
+handle_register(descr: BufferStruct(class::Descr, StructRule::Address) "Descr") -> (fh: Address "int") { call_qq_q cuFileHandleRegister(Result(0), Arg(0)) } hook(interruptible::call) ret(Ret::CuFile);
 op_status_error(status: Int(I32) "int") -> (_: VoidPtr "str") {} gil(keep) hook(cufile::op_status_error) ret(Ret::Void);
 read(fh: Address "intptr_t", buf_ptr_base: Address "intptr_t", size: Int(U64) "size_t", file_offset: Int(I64) "long", buf_ptr_offset: Int(I64) "long") -> (_: Int(I64) "int") { call_qqqqq_q cuFileRead(Arg(0), Arg(1), Arg(2), Arg(3), Arg(4)) } hook(interruptible::call) ret(Ret::Size);
 read_async(fh: Address "intptr_t", buf_ptr_base: Address "intptr_t", size_p: Address "intptr_t", file_offset_p: Address "intptr_t", buf_ptr_offset_p: Address "intptr_t", bytes_read_p: Address "intptr_t", stream: Address "intptr_t") -> () { call_qqqqqqq_q cuFileReadAsync(Arg(0), Arg(1), Arg(2), Arg(3), Arg(4), Arg(5), Arg(6)) } hook(interruptible::call) ret(Ret::CuFile);
-readv(fh: Address "intptr_t", iov: Pod(class::IOVec, PodRule::Exact) "IOVec", file_offset: Int(I64) "long", flags: Int(U32) "unsigned int" = 0) -> (_: Int(I64) "int") { call_qqqqw_q cuFileReadv(Arg(0), Arg(1), Elements(1), Arg(2), Arg(3)) } ret(Ret::Size);
+readv(fh: Address "intptr_t", iov: BufferStruct(class::IOVec, StructRule::Exact) "IOVec", file_offset: Int(I64) "long", flags: Int(U32) "unsigned int" = 0) -> (_: Int(I64) "int") { call_qqqqw_q cuFileReadv(Arg(0), Arg(1), Elements(1), Arg(2), Arg(3)) } ret(Ret::Size);
 set_parameter_bool(param: Int(I32) "int", value: Bool "bool") -> () { call_wb_q cuFileSetParameterBool(Arg(0), Arg(1)) } ret(Ret::CuFile);
 set_parameter_posix_pool_slab_array(size_values: Address "intptr_t", count_values: Address "intptr_t", len: Int(I32) "int") -> () { call_qqw_q cuFileSetParameterPosixPoolSlabArray(Arg(0), Arg(1), Arg(2)) } ret(Ret::CuFile);
 set_parameter_size_t(param: Int(I32) "int", value: Int(U64) "size_t") -> () { call_wq_q cuFileSetParameterSizeT(Arg(0), Arg(1)) } ret(Ret::CuFile);
@@ -74,5 +74,5 @@ stream_register(stream: Address "intptr_t", flags: Int(U32) "unsigned int") -> (
 use_count() -> () { call_q cuFileUseCount() } ret(Ret::Void);
 write(fh: Address "intptr_t", buf_ptr_base: Address "intptr_t", size: Int(U64) "size_t", file_offset: Int(I64) "long", buf_ptr_offset: Int(I64) "long") -> (_: Int(I64) "int") { call_qqqqq_q cuFileWrite(Arg(0), Arg(1), Arg(2), Arg(3), Arg(4)) } hook(interruptible::call) ret(Ret::Size);
 write_async(fh: Address "intptr_t", buf_ptr_base: Address "intptr_t", size_p: Address "intptr_t", file_offset_p: Address "intptr_t", buf_ptr_offset_p: Address "intptr_t", bytes_written_p: Address "intptr_t", stream: Address "intptr_t") -> () { call_qqqqqqq_q cuFileWriteAsync(Arg(0), Arg(1), Arg(2), Arg(3), Arg(4), Arg(5), Arg(6)) } hook(interruptible::call) ret(Ret::CuFile);
-writev(fh: Address "intptr_t", iov: Pod(class::IOVec, PodRule::Exact) "IOVec", file_offset: Int(I64) "long", flags: Int(U32) "unsigned int" = 0) -> (_: Int(I64) "int") { call_qqqqw_q cuFileWritev(Arg(0), Arg(1), Elements(1), Arg(2), Arg(3)) } ret(Ret::Size);
+writev(fh: Address "intptr_t", iov: BufferStruct(class::IOVec, StructRule::Exact) "IOVec", file_offset: Int(I64) "long", flags: Int(U32) "unsigned int" = 0) -> (_: Int(I64) "int") { call_qqqqw_q cuFileWritev(Arg(0), Arg(1), Elements(1), Arg(2), Arg(3)) } ret(Ret::Size);
 }

@@ -26,51 +26,51 @@ cuFileError;
 }
 
 classes! { after nvml_types;
-_py_anon_pod1: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "struct CUfileDescr_t.handle" {
+_py_anon_pod1: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "struct CUfileDescr_t.handle" {
     fd: Int(I32) at 0 "int" set;
     handle: Intptr at 0 "int" set;
 }
-Descr: Pod size(24) align(8) flags(EQ_HASH | ARRAY) "struct CUfileDescr_t" {
+Descr: BufferStruct size(24) align(8) flags(EQ_HASH | ARRAY) "struct CUfileDescr_t" {
     type: Int(I32) at 0 "int" set;
     handle: Records(class::_py_anon_pod1, 0) at 8 "record array of _py_anon_pod1" set;
     fs_ops: Intptr at 16 "int" set;
 }
-_py_anon_pod3: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "CUfileIOParams_u.batch" {
+_py_anon_pod3: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "CUfileIOParams_u.batch" {
     dev_ptr_base: Intptr at 0 "int" set;
     file_offset: Int(I64) at 8 "int" set;
     dev_ptr_offset: Int(I64) at 16 "int" set;
     size_: Int(U64) at 24 "int" set;
 }
-_py_anon_pod2: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "struct CUfileIOParams.u" {
-    batch: Pod(class::_py_anon_pod3) at 0 "_py_anon_pod3" set;
+_py_anon_pod2: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "struct CUfileIOParams.u" {
+    batch: BufferStruct(class::_py_anon_pod3) at 0 "_py_anon_pod3" set;
 }
-IOParams: Pod size(64) align(8) flags(EQ_HASH | ARRAY) "CUfileIOParams_t" {
+IOParams: BufferStruct size(64) align(8) flags(EQ_HASH | ARRAY) "CUfileIOParams_t" {
     mode: Int(I32) at 0 "int" set;
     u: Records(class::_py_anon_pod2, 0) at 8 "record array of _py_anon_pod2" set;
     fh: Intptr at 40 "int" set;
     opcode: Int(I32) at 48 "int" set;
     cookie: Intptr at 56 "int" set;
 }
-IOEvents: Pod size(24) align(8) flags(EQ_HASH | ARRAY) "CUfileIOEvents_t" {
+IOEvents: BufferStruct size(24) align(8) flags(EQ_HASH | ARRAY) "CUfileIOEvents_t" {
     cookie: Intptr at 0 "int" set;
     status: Int(I32) at 8 "int" set;
     ret: Int(U64) at 16 "int" set;
 }
-IOVec: Pod size(16) align(8) flags(EQ_HASH | ARRAY) "CUfileIOVec_t" {
+IOVec: BufferStruct size(16) align(8) flags(EQ_HASH | ARRAY) "CUfileIOVec_t" {
     base_: Intptr at 0 "int" set;
     len: Int(U64) at 8 "int" set;
 }
-OpCounter: Pod size(16) align(8) flags(EQ_HASH) "CUfileOpCounter_t" {
+OpCounter: BufferStruct size(16) align(8) flags(EQ_HASH) "CUfileOpCounter_t" {
     ok: Int(U64) at 0 "int" set;
     err: Int(U64) at 8 "int" set;
 }
-StatsLevel1: Pod size(624) align(8) flags(EQ_HASH) "CUfileStatsLevel1_t" {
-    read_ops: Pod(class::OpCounter) at 0 "OpCounter" set;
-    write_ops: Pod(class::OpCounter) at 16 "OpCounter" set;
-    hdl_register_ops: Pod(class::OpCounter) at 32 "OpCounter" set;
-    hdl_deregister_ops: Pod(class::OpCounter) at 48 "OpCounter" set;
-    buf_register_ops: Pod(class::OpCounter) at 64 "OpCounter" set;
-    buf_deregister_ops: Pod(class::OpCounter) at 80 "OpCounter" set;
+StatsLevel1: BufferStruct size(624) align(8) flags(EQ_HASH) "CUfileStatsLevel1_t" {
+    read_ops: BufferStruct(class::OpCounter) at 0 "OpCounter" set;
+    write_ops: BufferStruct(class::OpCounter) at 16 "OpCounter" set;
+    hdl_register_ops: BufferStruct(class::OpCounter) at 32 "OpCounter" set;
+    hdl_deregister_ops: BufferStruct(class::OpCounter) at 48 "OpCounter" set;
+    buf_register_ops: BufferStruct(class::OpCounter) at 64 "OpCounter" set;
+    buf_deregister_ops: BufferStruct(class::OpCounter) at 80 "OpCounter" set;
     read_bytes: Int(U64) at 96 "int" set;
     write_bytes: Int(U64) at 104 "int" set;
     read_bw_bytes_per_sec: Int(U64) at 112 "int" set;
@@ -81,21 +81,21 @@ StatsLevel1: Pod size(624) align(8) flags(EQ_HASH) "CUfileStatsLevel1_t" {
     write_ops_per_sec: Int(U64) at 152 "int" set;
     read_lat_sum_us: Int(U64) at 160 "int" set;
     write_lat_sum_us: Int(U64) at 168 "int" set;
-    batch_submit_ops: Pod(class::OpCounter) at 176 "OpCounter" set;
-    batch_complete_ops: Pod(class::OpCounter) at 192 "OpCounter" set;
-    batch_setup_ops: Pod(class::OpCounter) at 208 "OpCounter" set;
-    batch_cancel_ops: Pod(class::OpCounter) at 224 "OpCounter" set;
-    batch_destroy_ops: Pod(class::OpCounter) at 240 "OpCounter" set;
-    batch_enqueued_ops: Pod(class::OpCounter) at 256 "OpCounter" set;
-    batch_posix_enqueued_ops: Pod(class::OpCounter) at 272 "OpCounter" set;
-    batch_processed_ops: Pod(class::OpCounter) at 288 "OpCounter" set;
-    batch_posix_processed_ops: Pod(class::OpCounter) at 304 "OpCounter" set;
-    batch_nvfs_submit_ops: Pod(class::OpCounter) at 320 "OpCounter" set;
-    batch_p2p_submit_ops: Pod(class::OpCounter) at 336 "OpCounter" set;
-    batch_aio_submit_ops: Pod(class::OpCounter) at 352 "OpCounter" set;
-    batch_iouring_submit_ops: Pod(class::OpCounter) at 368 "OpCounter" set;
-    batch_mixed_io_submit_ops: Pod(class::OpCounter) at 384 "OpCounter" set;
-    batch_total_submit_ops: Pod(class::OpCounter) at 400 "OpCounter" set;
+    batch_submit_ops: BufferStruct(class::OpCounter) at 176 "OpCounter" set;
+    batch_complete_ops: BufferStruct(class::OpCounter) at 192 "OpCounter" set;
+    batch_setup_ops: BufferStruct(class::OpCounter) at 208 "OpCounter" set;
+    batch_cancel_ops: BufferStruct(class::OpCounter) at 224 "OpCounter" set;
+    batch_destroy_ops: BufferStruct(class::OpCounter) at 240 "OpCounter" set;
+    batch_enqueued_ops: BufferStruct(class::OpCounter) at 256 "OpCounter" set;
+    batch_posix_enqueued_ops: BufferStruct(class::OpCounter) at 272 "OpCounter" set;
+    batch_processed_ops: BufferStruct(class::OpCounter) at 288 "OpCounter" set;
+    batch_posix_processed_ops: BufferStruct(class::OpCounter) at 304 "OpCounter" set;
+    batch_nvfs_submit_ops: BufferStruct(class::OpCounter) at 320 "OpCounter" set;
+    batch_p2p_submit_ops: BufferStruct(class::OpCounter) at 336 "OpCounter" set;
+    batch_aio_submit_ops: BufferStruct(class::OpCounter) at 352 "OpCounter" set;
+    batch_iouring_submit_ops: BufferStruct(class::OpCounter) at 368 "OpCounter" set;
+    batch_mixed_io_submit_ops: BufferStruct(class::OpCounter) at 384 "OpCounter" set;
+    batch_total_submit_ops: BufferStruct(class::OpCounter) at 400 "OpCounter" set;
     batch_read_bytes: Int(U64) at 416 "int" set;
     batch_write_bytes: Int(U64) at 424 "int" set;
     batch_read_bw_bytes: Int(U64) at 432 "int" set;
@@ -108,8 +108,8 @@ StatsLevel1: Pod size(624) align(8) flags(EQ_HASH) "CUfileStatsLevel1_t" {
     batch_completion_lat_sum_us: Int(U64) at 488 "int" set;
     last_batch_read_bytes: Int(U64) at 496 "int" set;
     last_batch_write_bytes: Int(U64) at 504 "int" set;
-    readv_ops: Pod(class::OpCounter) at 512 "OpCounter" set;
-    writev_ops: Pod(class::OpCounter) at 528 "OpCounter" set;
+    readv_ops: BufferStruct(class::OpCounter) at 512 "OpCounter" set;
+    writev_ops: BufferStruct(class::OpCounter) at 528 "OpCounter" set;
     readv_bytes: Int(U64) at 544 "int" set;
     writev_bytes: Int(U64) at 552 "int" set;
     readv_bw_bytes_per_sec: Int(U64) at 560 "int" set;
@@ -121,12 +121,12 @@ StatsLevel1: Pod size(624) align(8) flags(EQ_HASH) "CUfileStatsLevel1_t" {
     readv_lat_sum_us: Int(U64) at 608 "int" set;
     writev_lat_sum_us: Int(U64) at 616 "int" set;
 }
-StatsLevel2: Pod size(1136) align(8) flags(EQ_HASH) "CUfileStatsLevel2_t" {
-    basic: Pod(class::StatsLevel1) at 0 "StatsLevel1" set;
+StatsLevel2: BufferStruct size(1136) align(8) flags(EQ_HASH) "CUfileStatsLevel2_t" {
+    basic: BufferStruct(class::StatsLevel1) at 0 "StatsLevel1" set;
     read_size_kb_hist: Fixed(U64, 32) at 624 "ndarray of uint64" set;
     write_size_kb_hist: Fixed(U64, 32) at 880 "ndarray of uint64" set;
 }
-PerGpuStats: Pod size(248) align(8) flags(EQ_HASH | ARRAY) "CUfilePerGpuStats_t" {
+PerGpuStats: BufferStruct size(248) align(8) flags(EQ_HASH | ARRAY) "CUfilePerGpuStats_t" {
     uuid: Fixed(I8, 16) at 0 "ndarray of int8" set;
     read_bytes: Int(U64) at 16 "int" set;
     read_bw_bytes_per_sec: Int(U64) at 24 "int" set;
@@ -158,10 +158,10 @@ PerGpuStats: Pod size(248) align(8) flags(EQ_HASH | ARRAY) "CUfilePerGpuStats_t"
     n_mmap_free: Int(U64) at 232 "int" set;
     reg_bytes: Int(U64) at 240 "int" set;
 }
-StatsLevel3: Pod size(5112) align(8) flags(EQ_HASH) "CUfileStatsLevel3_t" {
-    detailed: Pod(class::StatsLevel2) at 0 "StatsLevel2" set;
+StatsLevel3: BufferStruct size(5112) align(8) flags(EQ_HASH) "CUfileStatsLevel3_t" {
+    detailed: BufferStruct(class::StatsLevel2) at 0 "StatsLevel2" set;
     num_gpus: Int(U32) at 1136 "int" set;
-    per_gpu_stats: Pods(class::PerGpuStats, 16, None) at 1144 "PerGpuStats" set;
+    per_gpu_stats: BufferStructs(class::PerGpuStats, 16, None) at 1144 "PerGpuStats" set;
 }
 }
 

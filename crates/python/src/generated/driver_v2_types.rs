@@ -142,19 +142,19 @@ UnknownError: DriverError for 999;
 }
 
 classes! { after cudla_types;
-Uuid: Pod size(16) align(1) flags(EQ_HASH) "CUuuid" {
+Uuid: BufferStruct size(16) align(1) flags(EQ_HASH) "CUuuid" {
     bytes: Bytes(16) at 0 "bytes" set;
 }
-MemFabricHandle_v1: Pod size(64) align(1) flags(EQ_HASH) "CUmemFabricHandle_v1" {
+MemFabricHandle_v1: BufferStruct size(64) align(1) flags(EQ_HASH) "CUmemFabricHandle_v1" {
     data_: Fixed(U8, 64) at 0 "ndarray of uint8" set;
 }
-IpcEventHandle_v1: Pod size(64) align(1) flags(EQ_HASH) "CUipcEventHandle_v1" {
+IpcEventHandle_v1: BufferStruct size(64) align(1) flags(EQ_HASH) "CUipcEventHandle_v1" {
     reserved: Hidden(I8, 64) at 0 "int8" get;
 }
-IpcMemHandle_v1: Pod size(64) align(1) flags(EQ_HASH) "CUipcMemHandle_v1" {
+IpcMemHandle_v1: BufferStruct size(64) align(1) flags(EQ_HASH) "CUipcMemHandle_v1" {
     reserved: Hidden(I8, 64) at 0 "int8" get;
 }
-StreamMemOpWaitValueParams: Pod size(40) align(8) flags(EQ_HASH) "struct CUstreamMemOpWaitValueParams_st" {
+StreamMemOpWaitValueParams: BufferStruct size(40) align(8) flags(EQ_HASH) "struct CUstreamMemOpWaitValueParams_st" {
     operation: Int(I32) at 0 "int" set;
     address: Int(U64) at 8 "int" set;
     value: Int(U32) at 16 "int" set;
@@ -162,7 +162,7 @@ StreamMemOpWaitValueParams: Pod size(40) align(8) flags(EQ_HASH) "struct CUstrea
     flags_: Int(U32) at 24 "int" set;
     alias: Int(U64) at 32 "int" set;
 }
-StreamMemOpWriteValueParams: Pod size(40) align(8) flags(EQ_HASH) "struct CUstreamMemOpWriteValueParams_st" {
+StreamMemOpWriteValueParams: BufferStruct size(40) align(8) flags(EQ_HASH) "struct CUstreamMemOpWriteValueParams_st" {
     operation: Int(I32) at 0 "int" set;
     address: Int(U64) at 8 "int" set;
     value: Int(U32) at 16 "int" set;
@@ -170,15 +170,15 @@ StreamMemOpWriteValueParams: Pod size(40) align(8) flags(EQ_HASH) "struct CUstre
     flags_: Int(U32) at 24 "int" set;
     alias: Int(U64) at 32 "int" set;
 }
-StreamMemOpFlushRemoteWritesParams: Pod size(8) align(4) flags(EQ_HASH) "struct CUstreamMemOpFlushRemoteWritesParams_st" {
+StreamMemOpFlushRemoteWritesParams: BufferStruct size(8) align(4) flags(EQ_HASH) "struct CUstreamMemOpFlushRemoteWritesParams_st" {
     operation: Int(I32) at 0 "int" set;
     flags_: Int(U32) at 4 "int" set;
 }
-StreamMemOpMemoryBarrierParams: Pod size(8) align(4) flags(EQ_HASH) "struct CUstreamMemOpMemoryBarrierParams_st" {
+StreamMemOpMemoryBarrierParams: BufferStruct size(8) align(4) flags(EQ_HASH) "struct CUstreamMemOpMemoryBarrierParams_st" {
     operation: Int(I32) at 0 "int" set;
     flags_: Int(U32) at 4 "int" set;
 }
-StreamMemOpAtomicReductionParams: Pod size(40) align(8) flags(EQ_HASH) "struct CUstreamMemOpAtomicReductionParams_st" {
+StreamMemOpAtomicReductionParams: BufferStruct size(40) align(8) flags(EQ_HASH) "struct CUstreamMemOpAtomicReductionParams_st" {
     operation: Int(I32) at 0 "int" set;
     flags_: Int(U32) at 4 "int" set;
     reduction_op: Int(I32) at 8 "int" set;
@@ -187,38 +187,38 @@ StreamMemOpAtomicReductionParams: Pod size(40) align(8) flags(EQ_HASH) "struct C
     value: Int(U64) at 24 "int" set;
     alias: Int(U64) at 32 "int" set;
 }
-StreamBatchMemOpParams_v1: Pod size(48) align(8) flags(EQ_HASH | ARRAY) "CUstreamBatchMemOpParams_v1" {
+StreamBatchMemOpParams_v1: BufferStruct size(48) align(8) flags(EQ_HASH | ARRAY) "CUstreamBatchMemOpParams_v1" {
     operation: Int(I32) at 0 "int" set;
-    wait_value: Pod(class::StreamMemOpWaitValueParams) at 0 "StreamMemOpWaitValueParams" set;
-    write_value: Pod(class::StreamMemOpWriteValueParams) at 0 "StreamMemOpWriteValueParams" set;
-    flush_remote_writes: Pod(class::StreamMemOpFlushRemoteWritesParams) at 0 "StreamMemOpFlushRemoteWritesParams" set;
-    memory_barrier: Pod(class::StreamMemOpMemoryBarrierParams) at 0 "StreamMemOpMemoryBarrierParams" set;
-    atomic_reduction: Pod(class::StreamMemOpAtomicReductionParams) at 0 "StreamMemOpAtomicReductionParams" set;
+    wait_value: BufferStruct(class::StreamMemOpWaitValueParams) at 0 "StreamMemOpWaitValueParams" set;
+    write_value: BufferStruct(class::StreamMemOpWriteValueParams) at 0 "StreamMemOpWriteValueParams" set;
+    flush_remote_writes: BufferStruct(class::StreamMemOpFlushRemoteWritesParams) at 0 "StreamMemOpFlushRemoteWritesParams" set;
+    memory_barrier: BufferStruct(class::StreamMemOpMemoryBarrierParams) at 0 "StreamMemOpMemoryBarrierParams" set;
+    atomic_reduction: BufferStruct(class::StreamMemOpAtomicReductionParams) at 0 "StreamMemOpAtomicReductionParams" set;
     pad: Hidden(U64, 6) at 0 "uint64" get;
 }
-BatchMemOpNodeParams_v1: Pod size(32) align(8) flags(EQ_HASH) "CUDA_BATCH_MEM_OP_NODE_PARAMS_v1" {
+BatchMemOpNodeParams_v1: BufferStruct size(32) align(8) flags(EQ_HASH) "CUDA_BATCH_MEM_OP_NODE_PARAMS_v1" {
     ctx: Intptr at 0 "int" set;
     count: Int(U32) at 8 "int" set;
     param_array: Intptr at 16 "int" set;
     flags_: Int(U32) at 24 "int" set;
 }
-BatchMemOpNodeParams_v2: Pod size(32) align(8) flags(EQ_HASH) "CUDA_BATCH_MEM_OP_NODE_PARAMS_v2" {
+BatchMemOpNodeParams_v2: BufferStruct size(32) align(8) flags(EQ_HASH) "CUDA_BATCH_MEM_OP_NODE_PARAMS_v2" {
     ctx: Intptr at 0 "int" set;
     count: Int(U32) at 8 "int" set;
     param_array: Intptr at 16 "int" set;
     flags_: Int(U32) at 24 "int" set;
 }
-_py_anon_pod3: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "CUasyncNotificationInfo_st_info.overBudget" {
+_py_anon_pod3: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "CUasyncNotificationInfo_st_info.overBudget" {
     bytes_over_budget: Int(U64) at 0 "int" set;
 }
-_py_anon_pod2: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "struct CUasyncNotificationInfo_st.info" {
-    over_budget: Pod(class::_py_anon_pod3) at 0 "_py_anon_pod3" set;
+_py_anon_pod2: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "struct CUasyncNotificationInfo_st.info" {
+    over_budget: BufferStruct(class::_py_anon_pod3) at 0 "_py_anon_pod3" set;
 }
-AsyncNotificationInfo: Pod size(16) align(8) flags(EQ_HASH) "CUasyncNotificationInfo" {
+AsyncNotificationInfo: BufferStruct size(16) align(8) flags(EQ_HASH) "CUasyncNotificationInfo" {
     type: Int(I32) at 0 "int" set;
-    info: Pod(class::_py_anon_pod2) at 8 "_py_anon_pod2" set;
+    info: BufferStruct(class::_py_anon_pod2) at 8 "_py_anon_pod2" set;
 }
-DevProp_v1: Pod size(56) align(4) flags(EQ_HASH) "CUdevprop_v1" {
+DevProp_v1: BufferStruct size(56) align(4) flags(EQ_HASH) "CUdevprop_v1" {
     max_threads_per_block: Int(I32) at 0 "int" set;
     max_threads_dim: Fixed(I32, 3) at 4 "ndarray of int32" set;
     max_grid_size: Fixed(I32, 3) at 16 "ndarray of int32" set;
@@ -230,14 +230,14 @@ DevProp_v1: Pod size(56) align(4) flags(EQ_HASH) "CUdevprop_v1" {
     clock_rate: Int(I32) at 48 "int" set;
     texture_align: Int(I32) at 52 "int" set;
 }
-AccessPolicyWindow_v1: Pod size(32) align(8) flags(EQ_HASH) "CUaccessPolicyWindow_v1" {
+AccessPolicyWindow_v1: BufferStruct size(32) align(8) flags(EQ_HASH) "CUaccessPolicyWindow_v1" {
     base_ptr: Intptr at 0 "int" set;
     num_bytes: Int(U64) at 8 "int" set;
     hit_ratio: Float(F32) at 16 "float" set;
     hit_prop: Int(I32) at 20 "int" set;
     miss_prop: Int(I32) at 24 "int" set;
 }
-KernelNodeParams_v2: Pod size(72) align(8) flags(EQ_HASH) "CUDA_KERNEL_NODE_PARAMS_v2" {
+KernelNodeParams_v2: BufferStruct size(72) align(8) flags(EQ_HASH) "CUDA_KERNEL_NODE_PARAMS_v2" {
     func: Intptr at 0 "int" set;
     grid_dim_x: Int(U32) at 8 "int" set;
     grid_dim_y: Int(U32) at 12 "int" set;
@@ -251,7 +251,7 @@ KernelNodeParams_v2: Pod size(72) align(8) flags(EQ_HASH) "CUDA_KERNEL_NODE_PARA
     kern: Intptr at 56 "int" set;
     ctx: Intptr at 64 "int" set;
 }
-KernelNodeParams_v3: Pod size(72) align(8) flags(EQ_HASH) "CUDA_KERNEL_NODE_PARAMS_v3" {
+KernelNodeParams_v3: BufferStruct size(72) align(8) flags(EQ_HASH) "CUDA_KERNEL_NODE_PARAMS_v3" {
     func: Intptr at 0 "int" set;
     grid_dim_x: Int(U32) at 8 "int" set;
     grid_dim_y: Int(U32) at 12 "int" set;
@@ -265,7 +265,7 @@ KernelNodeParams_v3: Pod size(72) align(8) flags(EQ_HASH) "CUDA_KERNEL_NODE_PARA
     kern: Intptr at 56 "int" set;
     ctx: Intptr at 64 "int" set;
 }
-MemSetNodeParams_v1: Pod size(40) align(8) flags(EQ_HASH) "CUDA_MEMSET_NODE_PARAMS_v1" {
+MemSetNodeParams_v1: BufferStruct size(40) align(8) flags(EQ_HASH) "CUDA_MEMSET_NODE_PARAMS_v1" {
     dst: Int(U64) at 0 "int" set;
     pitch: Int(U64) at 8 "int" set;
     value: Int(U32) at 16 "int" set;
@@ -273,7 +273,7 @@ MemSetNodeParams_v1: Pod size(40) align(8) flags(EQ_HASH) "CUDA_MEMSET_NODE_PARA
     width: Int(U64) at 24 "int" set;
     height: Int(U64) at 32 "int" set;
 }
-MemSetNodeParams_v2: Pod size(48) align(8) flags(EQ_HASH) "CUDA_MEMSET_NODE_PARAMS_v2" {
+MemSetNodeParams_v2: BufferStruct size(48) align(8) flags(EQ_HASH) "CUDA_MEMSET_NODE_PARAMS_v2" {
     dst: Int(U64) at 0 "int" set;
     pitch: Int(U64) at 8 "int" set;
     value: Int(U32) at 16 "int" set;
@@ -282,88 +282,88 @@ MemSetNodeParams_v2: Pod size(48) align(8) flags(EQ_HASH) "CUDA_MEMSET_NODE_PARA
     height: Int(U64) at 32 "int" set;
     ctx: Intptr at 40 "int" set;
 }
-HostNodeParams_v1: Pod size(16) align(8) flags(EQ_HASH) "CUDA_HOST_NODE_PARAMS_v1" {
+HostNodeParams_v1: BufferStruct size(16) align(8) flags(EQ_HASH) "CUDA_HOST_NODE_PARAMS_v1" {
     fn: Intptr at 0 "int" set;
     user_data: Intptr at 8 "int" set;
 }
-HostNodeParams_v2: Pod size(32) align(8) flags(EQ_HASH) "CUDA_HOST_NODE_PARAMS_v2" {
+HostNodeParams_v2: BufferStruct size(32) align(8) flags(EQ_HASH) "CUDA_HOST_NODE_PARAMS_v2" {
     fn: Intptr at 0 "int" set;
     user_data: Intptr at 8 "int" set;
     sync_mode: Int(U32) at 16 "int" set;
     ctx: Intptr at 24 "int" set;
     g_ctx: Intptr at 24 "int" set;
 }
-ConditionalNodeParams: Pod size(32) align(8) flags(EQ_HASH) "struct CUDA_CONDITIONAL_NODE_PARAMS" {
+ConditionalNodeParams: BufferStruct size(32) align(8) flags(EQ_HASH) "struct CUDA_CONDITIONAL_NODE_PARAMS" {
     handle: Int(U64) at 0 "int" set;
     type: Int(I32) at 8 "int" set;
     size_: Int(U32) at 12 "int" set;
     ph_graph_out: Intptr at 16 "int" set;
     ctx: Intptr at 24 "int" set;
 }
-GraphEdgeData: Pod size(8) align(1) flags(EQ_HASH | ARRAY) "CUgraphEdgeData" {
+GraphEdgeData: BufferStruct size(8) align(1) flags(EQ_HASH | ARRAY) "CUgraphEdgeData" {
     from_port: Int(U8) at 0 "int" set;
     to_port: Int(U8) at 1 "int" set;
     type: Int(U8) at 2 "int" set;
     reserved: Hidden(U8, 5) at 3 "uint8" get;
 }
-GraphInstantiateParams: Pod size(32) align(8) flags(EQ_HASH) "CUDA_GRAPH_INSTANTIATE_PARAMS" {
+GraphInstantiateParams: BufferStruct size(32) align(8) flags(EQ_HASH) "CUDA_GRAPH_INSTANTIATE_PARAMS" {
     flags_: Int(U64) at 0 "int" set;
     h_upload_stream: Intptr at 8 "int" set;
     h_err_node_out: Intptr at 16 "int" set;
     result_out: Int(I32) at 24 "int" set;
 }
-LaunchMemSyncDomainMap: Pod size(2) align(1) flags(EQ_HASH) "CUlaunchMemSyncDomainMap" {
+LaunchMemSyncDomainMap: BufferStruct size(2) align(1) flags(EQ_HASH) "CUlaunchMemSyncDomainMap" {
     default_: Int(U8) at 0 "int" set;
     remote: Int(U8) at 1 "int" set;
 }
-_py_anon_pod5: Pod size(12) align(4) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.clusterDim" {
+_py_anon_pod5: BufferStruct size(12) align(4) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.clusterDim" {
     x: Int(U32) at 0 "int" set;
     y: Int(U32) at 4 "int" set;
     z: Int(U32) at 8 "int" set;
 }
-_py_anon_pod6: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.programmaticEvent" {
+_py_anon_pod6: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.programmaticEvent" {
     event: Intptr at 0 "int" set;
     flags_: Int(I32) at 8 "int" set;
     trigger_at_block_start: Int(I32) at 12 "int" set;
 }
-_py_anon_pod7: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.launchCompletionEvent" {
+_py_anon_pod7: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.launchCompletionEvent" {
     event: Intptr at 0 "int" set;
     flags_: Int(I32) at 8 "int" set;
 }
-_py_anon_pod8: Pod size(12) align(4) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.preferredClusterDim" {
+_py_anon_pod8: BufferStruct size(12) align(4) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.preferredClusterDim" {
     x: Int(U32) at 0 "int" set;
     y: Int(U32) at 4 "int" set;
     z: Int(U32) at 8 "int" set;
 }
-_py_anon_pod9: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.deviceUpdatableKernelNode" {
+_py_anon_pod9: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "union CUlaunchAttributeValue_union.deviceUpdatableKernelNode" {
     device_updatable: Int(I32) at 0 "int" set;
     dev_node: Intptr at 8 "int" set;
 }
-LaunchAttributeValue: Pod size(64) align(8) flags(EQ_HASH) "CUlaunchAttributeValue" {
+LaunchAttributeValue: BufferStruct size(64) align(8) flags(EQ_HASH) "CUlaunchAttributeValue" {
     pad: Hidden(I8, 64) at 0 "int8" get;
-    access_policy_window: Pod(class::AccessPolicyWindow_v1) at 0 "AccessPolicyWindow_v1" set;
+    access_policy_window: BufferStruct(class::AccessPolicyWindow_v1) at 0 "AccessPolicyWindow_v1" set;
     cooperative: Int(I32) at 0 "int" set;
     sync_policy: Int(I32) at 0 "int" set;
-    cluster_dim: Pod(class::_py_anon_pod5) at 0 "_py_anon_pod5" set;
+    cluster_dim: BufferStruct(class::_py_anon_pod5) at 0 "_py_anon_pod5" set;
     cluster_scheduling_policy_preference: Int(I32) at 0 "int" set;
     programmatic_stream_serialization_allowed: Int(I32) at 0 "int" set;
-    programmatic_event: Pod(class::_py_anon_pod6) at 0 "_py_anon_pod6" set;
-    launch_completion_event: Pod(class::_py_anon_pod7) at 0 "_py_anon_pod7" set;
+    programmatic_event: BufferStruct(class::_py_anon_pod6) at 0 "_py_anon_pod6" set;
+    launch_completion_event: BufferStruct(class::_py_anon_pod7) at 0 "_py_anon_pod7" set;
     priority: Int(I32) at 0 "int" set;
-    mem_sync_domain_map: Pod(class::LaunchMemSyncDomainMap) at 0 "LaunchMemSyncDomainMap" set;
+    mem_sync_domain_map: BufferStruct(class::LaunchMemSyncDomainMap) at 0 "LaunchMemSyncDomainMap" set;
     mem_sync_domain: Int(I32) at 0 "int" set;
-    preferred_cluster_dim: Pod(class::_py_anon_pod8) at 0 "_py_anon_pod8" set;
-    device_updatable_kernel_node: Pod(class::_py_anon_pod9) at 0 "_py_anon_pod9" set;
+    preferred_cluster_dim: BufferStruct(class::_py_anon_pod8) at 0 "_py_anon_pod8" set;
+    device_updatable_kernel_node: BufferStruct(class::_py_anon_pod9) at 0 "_py_anon_pod9" set;
     shared_mem_carveout: Int(U32) at 0 "int" set;
     nvlink_util_centric_scheduling: Int(U32) at 0 "int" set;
     portable_cluster_size_mode: Int(I32) at 0 "int" set;
     shared_memory_mode: Int(I32) at 0 "int" set;
 }
-LaunchAttribute: Pod size(72) align(8) flags(EQ_HASH) "CUlaunchAttribute" {
+LaunchAttribute: BufferStruct size(72) align(8) flags(EQ_HASH) "CUlaunchAttribute" {
     id: Int(I32) at 0 "int" set;
-    value: Pod(class::LaunchAttributeValue) at 8 "LaunchAttributeValue" set;
+    value: BufferStruct(class::LaunchAttributeValue) at 8 "LaunchAttributeValue" set;
 }
-LaunchConfig: Pod size(56) align(8) flags(EQ_HASH) "CUlaunchConfig" {
+LaunchConfig: BufferStruct size(56) align(8) flags(EQ_HASH) "CUlaunchConfig" {
     grid_dim_x: Int(U32) at 0 "int" set;
     grid_dim_y: Int(U32) at 4 "int" set;
     grid_dim_z: Int(U32) at 8 "int" set;
@@ -375,39 +375,39 @@ LaunchConfig: Pod size(56) align(8) flags(EQ_HASH) "CUlaunchConfig" {
     attrs: Intptr at 40 "int" set;
     num_attrs: Int(U32) at 48 "int" set;
 }
-ExecAffinitySmCount_v1: Pod size(4) align(4) flags(EQ_HASH) "CUexecAffinitySmCount_v1" {
+ExecAffinitySmCount_v1: BufferStruct size(4) align(4) flags(EQ_HASH) "CUexecAffinitySmCount_v1" {
     val: Int(U32) at 0 "int" set;
 }
-_py_anon_pod10: Pod size(4) align(4) flags(EQ_HASH | PRIVATE) "struct CUexecAffinityParam_st.param" {
-    sm_count: Pod(class::ExecAffinitySmCount_v1) at 0 "ExecAffinitySmCount_v1" set;
+_py_anon_pod10: BufferStruct size(4) align(4) flags(EQ_HASH | PRIVATE) "struct CUexecAffinityParam_st.param" {
+    sm_count: BufferStruct(class::ExecAffinitySmCount_v1) at 0 "ExecAffinitySmCount_v1" set;
 }
-ExecAffinityParam_v1: Pod size(8) align(4) flags(EQ_HASH | ARRAY) "CUexecAffinityParam_v1" {
+ExecAffinityParam_v1: BufferStruct size(8) align(4) flags(EQ_HASH | ARRAY) "CUexecAffinityParam_v1" {
     type: Int(I32) at 0 "int" set;
-    param: Pod(class::_py_anon_pod10) at 4 "_py_anon_pod10" set;
+    param: BufferStruct(class::_py_anon_pod10) at 4 "_py_anon_pod10" set;
 }
-CtxCigParam: Pod size(16) align(8) flags(EQ_HASH) "CUctxCigParam" {
+CtxCigParam: BufferStruct size(16) align(8) flags(EQ_HASH) "CUctxCigParam" {
     shared_data_type: Int(I32) at 0 "int" set;
     shared_data: Intptr at 8 "int" set;
 }
-CtxCreateParams: Pod size(24) align(8) flags(EQ_HASH) "CUctxCreateParams" {
+CtxCreateParams: BufferStruct size(24) align(8) flags(EQ_HASH) "CUctxCreateParams" {
     exec_affinity_params: Intptr at 0 "int" set;
     num_exec_affinity_params: Int(I32) at 8 "int" set;
     cig_params: Intptr at 16 "int" set;
 }
-StreamCigParam: Pod size(16) align(8) flags(EQ_HASH) "CUstreamCigParam" {
+StreamCigParam: BufferStruct size(16) align(8) flags(EQ_HASH) "CUstreamCigParam" {
     stream_shared_data_type: Int(I32) at 0 "int" set;
     stream_shared_data: Intptr at 8 "int" set;
 }
-StreamCigCaptureParams: Pod size(8) align(8) flags(EQ_HASH) "CUstreamCigCaptureParams" {
+StreamCigCaptureParams: BufferStruct size(8) align(8) flags(EQ_HASH) "CUstreamCigCaptureParams" {
     stream_cig_params: Intptr at 0 "int" set;
 }
-LibraryHostUniversalFunctionAndDataTable: Pod size(32) align(8) flags(EQ_HASH) "CUlibraryHostUniversalFunctionAndDataTable" {
+LibraryHostUniversalFunctionAndDataTable: BufferStruct size(32) align(8) flags(EQ_HASH) "CUlibraryHostUniversalFunctionAndDataTable" {
     function_table: Intptr at 0 "int" set;
     function_window_size: Int(U64) at 8 "int" set;
     data_table: Intptr at 16 "int" set;
     data_window_size: Int(U64) at 24 "int" set;
 }
-MemCpy2d_v2: Pod size(128) align(8) flags(EQ_HASH) "CUDA_MEMCPY2D_v2" {
+MemCpy2d_v2: BufferStruct size(128) align(8) flags(EQ_HASH) "CUDA_MEMCPY2D_v2" {
     src_x_in_bytes: Int(U64) at 0 "int" set;
     src_y: Int(U64) at 8 "int" set;
     src_memory_type: Int(I32) at 16 "int" set;
@@ -425,7 +425,7 @@ MemCpy2d_v2: Pod size(128) align(8) flags(EQ_HASH) "CUDA_MEMCPY2D_v2" {
     width_in_bytes: Int(U64) at 112 "int" set;
     height: Int(U64) at 120 "int" set;
 }
-MemCpy3d_v2: Pod size(200) align(8) flags(EQ_HASH) "CUDA_MEMCPY3D_v2" {
+MemCpy3d_v2: BufferStruct size(200) align(8) flags(EQ_HASH) "CUDA_MEMCPY3D_v2" {
     src_x_in_bytes: Int(U64) at 0 "int" set;
     src_y: Int(U64) at 8 "int" set;
     src_z: Int(U64) at 16 "int" set;
@@ -452,7 +452,7 @@ MemCpy3d_v2: Pod size(200) align(8) flags(EQ_HASH) "CUDA_MEMCPY3D_v2" {
     height: Int(U64) at 184 "int" set;
     depth: Int(U64) at 192 "int" set;
 }
-MemCpy3dPeer_v1: Pod size(200) align(8) flags(EQ_HASH) "CUDA_MEMCPY3D_PEER_v1" {
+MemCpy3dPeer_v1: BufferStruct size(200) align(8) flags(EQ_HASH) "CUDA_MEMCPY3D_PEER_v1" {
     src_x_in_bytes: Int(U64) at 0 "int" set;
     src_y: Int(U64) at 8 "int" set;
     src_z: Int(U64) at 16 "int" set;
@@ -479,19 +479,19 @@ MemCpy3dPeer_v1: Pod size(200) align(8) flags(EQ_HASH) "CUDA_MEMCPY3D_PEER_v1" {
     height: Int(U64) at 184 "int" set;
     depth: Int(U64) at 192 "int" set;
 }
-MemCpyNodeParams: Pod size(216) align(8) flags(EQ_HASH) "CUDA_MEMCPY_NODE_PARAMS" {
+MemCpyNodeParams: BufferStruct size(216) align(8) flags(EQ_HASH) "CUDA_MEMCPY_NODE_PARAMS" {
     flags_: Int(I32) at 0 "int" set;
     reserved: Hidden(I32, 0) at 4 "int32" get;
     copy_ctx: Intptr at 8 "int" set;
-    copy_params: Pod(class::MemCpy3d_v2) at 16 "MemCpy3d_v2" set;
+    copy_params: BufferStruct(class::MemCpy3d_v2) at 16 "MemCpy3d_v2" set;
 }
-ArrayDescriptor_v2: Pod size(24) align(8) flags(EQ_HASH) "CUDA_ARRAY_DESCRIPTOR_v2" {
+ArrayDescriptor_v2: BufferStruct size(24) align(8) flags(EQ_HASH) "CUDA_ARRAY_DESCRIPTOR_v2" {
     width: Int(U64) at 0 "int" set;
     height: Int(U64) at 8 "int" set;
     format: Int(I32) at 16 "int" set;
     num_channels: Int(U32) at 20 "int" set;
 }
-Array3dDescriptor_v2: Pod size(40) align(8) flags(EQ_HASH) "CUDA_ARRAY3D_DESCRIPTOR_v2" {
+Array3dDescriptor_v2: BufferStruct size(40) align(8) flags(EQ_HASH) "CUDA_ARRAY3D_DESCRIPTOR_v2" {
     width: Int(U64) at 0 "int" set;
     height: Int(U64) at 8 "int" set;
     depth: Int(U64) at 16 "int" set;
@@ -499,36 +499,36 @@ Array3dDescriptor_v2: Pod size(40) align(8) flags(EQ_HASH) "CUDA_ARRAY3D_DESCRIP
     num_channels: Int(U32) at 28 "int" set;
     flags_: Int(U32) at 32 "int" set;
 }
-_py_anon_pod11: Pod size(12) align(4) flags(EQ_HASH | PRIVATE) "struct CUDA_ARRAY_SPARSE_PROPERTIES_st.tileExtent" {
+_py_anon_pod11: BufferStruct size(12) align(4) flags(EQ_HASH | PRIVATE) "struct CUDA_ARRAY_SPARSE_PROPERTIES_st.tileExtent" {
     width: Int(U32) at 0 "int" set;
     height: Int(U32) at 4 "int" set;
     depth: Int(U32) at 8 "int" set;
 }
-ArraySparseProperties_v1: Pod size(48) align(8) flags(EQ_HASH) "CUDA_ARRAY_SPARSE_PROPERTIES_v1" {
-    tile_extent: Pod(class::_py_anon_pod11) at 0 "_py_anon_pod11" set;
+ArraySparseProperties_v1: BufferStruct size(48) align(8) flags(EQ_HASH) "CUDA_ARRAY_SPARSE_PROPERTIES_v1" {
+    tile_extent: BufferStruct(class::_py_anon_pod11) at 0 "_py_anon_pod11" set;
     miptail_first_level: Int(U32) at 12 "int" set;
     miptail_size: Int(U64) at 16 "int" set;
     flags_: Int(U32) at 24 "int" set;
     reserved: Hidden(U32, 4) at 28 "uint32" get;
 }
-ArrayMemoryRequirements_v1: Pod size(32) align(8) flags(EQ_HASH) "CUDA_ARRAY_MEMORY_REQUIREMENTS_v1" {
+ArrayMemoryRequirements_v1: BufferStruct size(32) align(8) flags(EQ_HASH) "CUDA_ARRAY_MEMORY_REQUIREMENTS_v1" {
     size_: Int(U64) at 0 "int" set;
     alignment: Int(U64) at 8 "int" set;
     reserved: Hidden(U32, 4) at 16 "uint32" get;
 }
-_py_anon_pod13: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.array" {
+_py_anon_pod13: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.array" {
     h_array: Intptr at 0 "int" set;
 }
-_py_anon_pod14: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.mipmap" {
+_py_anon_pod14: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.mipmap" {
     h_mipmapped_array: Intptr at 0 "int" set;
 }
-_py_anon_pod15: Pod size(24) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.linear" {
+_py_anon_pod15: BufferStruct size(24) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.linear" {
     dev_ptr: Int(U64) at 0 "int" set;
     format: Int(I32) at 8 "int" set;
     num_channels: Int(U32) at 12 "int" set;
     size_in_bytes: Int(U64) at 16 "int" set;
 }
-_py_anon_pod16: Pod size(40) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.pitch2D" {
+_py_anon_pod16: BufferStruct size(40) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.pitch2D" {
     dev_ptr: Int(U64) at 0 "int" set;
     format: Int(I32) at 8 "int" set;
     num_channels: Int(U32) at 12 "int" set;
@@ -536,22 +536,22 @@ _py_anon_pod16: Pod size(40) align(8) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DE
     height: Int(U64) at 24 "int" set;
     pitch_in_bytes: Int(U64) at 32 "int" set;
 }
-_py_anon_pod17: Pod size(128) align(4) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.reserved" {
+_py_anon_pod17: BufferStruct size(128) align(4) flags(EQ_HASH | PRIVATE) "CUDA_RESOURCE_DESC_st_res.reserved" {
     reserved: Hidden(I32, 32) at 0 "int32" get;
 }
-_py_anon_pod12: Pod size(128) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_RESOURCE_DESC_st.res" {
-    array: Pod(class::_py_anon_pod13) at 0 "_py_anon_pod13" set;
-    mipmap: Pod(class::_py_anon_pod14) at 0 "_py_anon_pod14" set;
-    linear: Pod(class::_py_anon_pod15) at 0 "_py_anon_pod15" set;
-    pitch2d: Pod(class::_py_anon_pod16) at 0 "_py_anon_pod16" set;
-    reserved: HiddenPod(class::_py_anon_pod17) at 0 "_py_anon_pod17" get;
+_py_anon_pod12: BufferStruct size(128) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_RESOURCE_DESC_st.res" {
+    array: BufferStruct(class::_py_anon_pod13) at 0 "_py_anon_pod13" set;
+    mipmap: BufferStruct(class::_py_anon_pod14) at 0 "_py_anon_pod14" set;
+    linear: BufferStruct(class::_py_anon_pod15) at 0 "_py_anon_pod15" set;
+    pitch2d: BufferStruct(class::_py_anon_pod16) at 0 "_py_anon_pod16" set;
+    reserved: HiddenStruct(class::_py_anon_pod17) at 0 "_py_anon_pod17" get;
 }
-ResourceDesc_v1: Pod size(144) align(8) flags(EQ_HASH) "CUDA_RESOURCE_DESC_v1" {
+ResourceDesc_v1: BufferStruct size(144) align(8) flags(EQ_HASH) "CUDA_RESOURCE_DESC_v1" {
     res_type: Int(I32) at 0 "int" set;
-    res: Pod(class::_py_anon_pod12) at 8 "_py_anon_pod12" set;
+    res: BufferStruct(class::_py_anon_pod12) at 8 "_py_anon_pod12" set;
     flags_: Int(U32) at 136 "int" set;
 }
-TextureDesc_v1: Pod size(104) align(4) flags(EQ_HASH) "CUDA_TEXTURE_DESC_v1" {
+TextureDesc_v1: BufferStruct size(104) align(4) flags(EQ_HASH) "CUDA_TEXTURE_DESC_v1" {
     address_mode: Fixed(I32, 3) at 0 "ndarray of int32" set;
     filter_mode: Int(I32) at 12 "int" set;
     flags_: Int(U32) at 16 "int" set;
@@ -563,7 +563,7 @@ TextureDesc_v1: Pod size(104) align(4) flags(EQ_HASH) "CUDA_TEXTURE_DESC_v1" {
     border_color: Fixed(F32, 4) at 40 "ndarray of float32" set;
     reserved: Hidden(I32, 12) at 56 "int32" get;
 }
-ResourceViewDesc_v1: Pod size(112) align(8) flags(EQ_HASH) "CUDA_RESOURCE_VIEW_DESC_v1" {
+ResourceViewDesc_v1: BufferStruct size(112) align(8) flags(EQ_HASH) "CUDA_RESOURCE_VIEW_DESC_v1" {
     format: Int(I32) at 0 "int" set;
     width: Int(U64) at 8 "int" set;
     height: Int(U64) at 16 "int" set;
@@ -574,14 +574,14 @@ ResourceViewDesc_v1: Pod size(112) align(8) flags(EQ_HASH) "CUDA_RESOURCE_VIEW_D
     last_layer: Int(U32) at 44 "int" set;
     reserved: Hidden(U32, 16) at 48 "uint32" get;
 }
-TensorMap: Pod size(128) align(128) flags(EQ_HASH) "CUtensorMap" {
+TensorMap: BufferStruct size(128) align(128) flags(EQ_HASH) "CUtensorMap" {
     opaque: Fixed(U64, 16) at 0 "ndarray of uint64" set;
 }
-PointerAttributeP2PTokens_v1: Pod size(16) align(8) flags(EQ_HASH) "CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1" {
+PointerAttributeP2PTokens_v1: BufferStruct size(16) align(8) flags(EQ_HASH) "CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_v1" {
     p2p_token: Int(U64) at 0 "int" set;
     va_space_token: Int(U32) at 8 "int" set;
 }
-LaunchParams_v1: Pod size(56) align(8) flags(EQ_HASH) "CUDA_LAUNCH_PARAMS_v1" {
+LaunchParams_v1: BufferStruct size(56) align(8) flags(EQ_HASH) "CUDA_LAUNCH_PARAMS_v1" {
     function: Intptr at 0 "int" set;
     grid_dim_x: Int(U32) at 8 "int" set;
     grid_dim_y: Int(U32) at 12 "int" set;
@@ -593,121 +593,121 @@ LaunchParams_v1: Pod size(56) align(8) flags(EQ_HASH) "CUDA_LAUNCH_PARAMS_v1" {
     h_stream: Intptr at 40 "int" set;
     kernel_params: Intptr at 48 "int" set;
 }
-_py_anon_pod19: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st_handle.win32" {
+_py_anon_pod19: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st_handle.win32" {
     handle: Intptr at 0 "int" set;
     name: Intptr at 8 "int" set;
 }
-_py_anon_pod18: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st.handle" {
+_py_anon_pod18: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st.handle" {
     fd: Int(I32) at 0 "int" set;
-    win32: Pod(class::_py_anon_pod19) at 0 "_py_anon_pod19" set;
+    win32: BufferStruct(class::_py_anon_pod19) at 0 "_py_anon_pod19" set;
     nv_sci_buf_object: Intptr at 0 "int" set;
 }
-ExternalMemoryHandleDesc_v1: Pod size(104) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1" {
+ExternalMemoryHandleDesc_v1: BufferStruct size(104) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_MEMORY_HANDLE_DESC_v1" {
     type: Int(I32) at 0 "int" set;
-    handle: Pod(class::_py_anon_pod18) at 8 "_py_anon_pod18" set;
+    handle: BufferStruct(class::_py_anon_pod18) at 8 "_py_anon_pod18" set;
     size_: Int(U64) at 24 "int" set;
     flags_: Int(U32) at 32 "int" set;
     reserved: Hidden(U32, 16) at 36 "uint32" get;
 }
-ExternalMemoryBufferDesc_v1: Pod size(88) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1" {
+ExternalMemoryBufferDesc_v1: BufferStruct size(88) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_MEMORY_BUFFER_DESC_v1" {
     offset: Int(U64) at 0 "int" set;
     size_: Int(U64) at 8 "int" set;
     flags_: Int(U32) at 16 "int" set;
     reserved: Hidden(U32, 16) at 20 "uint32" get;
 }
-ExternalMemoryMipmappedArrayDesc_v1: Pod size(120) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1" {
+ExternalMemoryMipmappedArrayDesc_v1: BufferStruct size(120) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_v1" {
     offset: Int(U64) at 0 "int" set;
-    array_desc: Pod(class::Array3dDescriptor_v2) at 8 "Array3dDescriptor_v2" set;
+    array_desc: BufferStruct(class::Array3dDescriptor_v2) at 8 "Array3dDescriptor_v2" set;
     num_levels: Int(U32) at 48 "int" set;
     reserved: Hidden(U32, 16) at 52 "uint32" get;
 }
-_py_anon_pod21: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st_handle.win32" {
+_py_anon_pod21: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st_handle.win32" {
     handle: Intptr at 0 "int" set;
     name: Intptr at 8 "int" set;
 }
-_py_anon_pod20: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st.handle" {
+_py_anon_pod20: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st.handle" {
     fd: Int(I32) at 0 "int" set;
-    win32: Pod(class::_py_anon_pod21) at 0 "_py_anon_pod21" set;
+    win32: BufferStruct(class::_py_anon_pod21) at 0 "_py_anon_pod21" set;
     nv_sci_sync_obj: Intptr at 0 "int" set;
 }
-ExternalSemaphoreHandleDesc_v1: Pod size(96) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_v1" {
+ExternalSemaphoreHandleDesc_v1: BufferStruct size(96) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_v1" {
     type: Int(I32) at 0 "int" set;
-    handle: Pod(class::_py_anon_pod20) at 8 "_py_anon_pod20" set;
+    handle: BufferStruct(class::_py_anon_pod20) at 8 "_py_anon_pod20" set;
     flags_: Int(U32) at 24 "int" set;
     reserved: Hidden(U32, 16) at 28 "uint32" get;
 }
-_py_anon_pod23: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.fence" {
+_py_anon_pod23: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.fence" {
     value: Int(U64) at 0 "int" set;
 }
-_py_anon_pod24: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.nvSciSync" {
+_py_anon_pod24: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.nvSciSync" {
     fence: Intptr at 0 "int" set;
     reserved: Hidden(U64, 0) at 0 "uint64" get;
 }
-_py_anon_pod25: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.keyedMutex" {
+_py_anon_pod25: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st_params.keyedMutex" {
     key: Int(U64) at 0 "int" set;
 }
-_py_anon_pod22: Pod size(72) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st.params" {
-    fence: Pod(class::_py_anon_pod23) at 0 "_py_anon_pod23" set;
-    nv_sci_sync: Pod(class::_py_anon_pod24) at 8 "_py_anon_pod24" set;
-    keyed_mutex: Pod(class::_py_anon_pod25) at 16 "_py_anon_pod25" set;
+_py_anon_pod22: BufferStruct size(72) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st.params" {
+    fence: BufferStruct(class::_py_anon_pod23) at 0 "_py_anon_pod23" set;
+    nv_sci_sync: BufferStruct(class::_py_anon_pod24) at 8 "_py_anon_pod24" set;
+    keyed_mutex: BufferStruct(class::_py_anon_pod25) at 16 "_py_anon_pod25" set;
     reserved: Hidden(U32, 12) at 24 "uint32" get;
 }
-ExternalSemaphoreSignalParams_v1: Pod size(144) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1" {
-    params: Pod(class::_py_anon_pod22) at 0 "_py_anon_pod22" set;
+ExternalSemaphoreSignalParams_v1: BufferStruct size(144) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1" {
+    params: BufferStruct(class::_py_anon_pod22) at 0 "_py_anon_pod22" set;
     flags_: Int(U32) at 72 "int" set;
     reserved: Hidden(U32, 16) at 76 "uint32" get;
 }
-_py_anon_pod27: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.fence" {
+_py_anon_pod27: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.fence" {
     value: Int(U64) at 0 "int" set;
 }
-_py_anon_pod28: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.nvSciSync" {
+_py_anon_pod28: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.nvSciSync" {
     fence: Intptr at 0 "int" set;
     reserved: Hidden(U64, 0) at 0 "uint64" get;
 }
-_py_anon_pod29: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.keyedMutex" {
+_py_anon_pod29: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st_params.keyedMutex" {
     key: Int(U64) at 0 "int" set;
     timeout_ms: Int(U32) at 8 "int" set;
 }
-_py_anon_pod26: Pod size(72) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st.params" {
-    fence: Pod(class::_py_anon_pod27) at 0 "_py_anon_pod27" set;
-    nv_sci_sync: Pod(class::_py_anon_pod28) at 8 "_py_anon_pod28" set;
-    keyed_mutex: Pod(class::_py_anon_pod29) at 16 "_py_anon_pod29" set;
+_py_anon_pod26: BufferStruct size(72) align(8) flags(EQ_HASH | PRIVATE) "struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st.params" {
+    fence: BufferStruct(class::_py_anon_pod27) at 0 "_py_anon_pod27" set;
+    nv_sci_sync: BufferStruct(class::_py_anon_pod28) at 8 "_py_anon_pod28" set;
+    keyed_mutex: BufferStruct(class::_py_anon_pod29) at 16 "_py_anon_pod29" set;
     reserved: Hidden(U32, 10) at 32 "uint32" get;
 }
-ExternalSemaphoreWaitParams_v1: Pod size(144) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1" {
-    params: Pod(class::_py_anon_pod26) at 0 "_py_anon_pod26" set;
+ExternalSemaphoreWaitParams_v1: BufferStruct size(144) align(8) flags(EQ_HASH) "CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1" {
+    params: BufferStruct(class::_py_anon_pod26) at 0 "_py_anon_pod26" set;
     flags_: Int(U32) at 72 "int" set;
     reserved: Hidden(U32, 16) at 76 "uint32" get;
 }
-ExtSemSignalNodeParams_v1: Pod size(24) align(8) flags(EQ_HASH) "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1" {
+ExtSemSignalNodeParams_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v1" {
     ext_sem_array: Intptr at 0 "int" set;
     params_array: Intptr at 8 "int" set;
     num_ext_sems: Int(U32) at 16 "int" set;
 }
-ExtSemSignalNodeParams_v2: Pod size(32) align(8) flags(EQ_HASH) "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2" {
-    ext_sem_array: Intptr at 0 "int" set;
-    params_array: Intptr at 8 "int" set;
-    num_ext_sems: Int(U32) at 16 "int" set;
-    ctx: Intptr at 24 "int" set;
-    g_ctx: Intptr at 24 "int" set;
-}
-ExtSemWaitNodeParams_v1: Pod size(24) align(8) flags(EQ_HASH) "CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1" {
-    ext_sem_array: Intptr at 0 "int" set;
-    params_array: Intptr at 8 "int" set;
-    num_ext_sems: Int(U32) at 16 "int" set;
-}
-ExtSemWaitNodeParams_v2: Pod size(32) align(8) flags(EQ_HASH) "CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2" {
+ExtSemSignalNodeParams_v2: BufferStruct size(32) align(8) flags(EQ_HASH) "CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2" {
     ext_sem_array: Intptr at 0 "int" set;
     params_array: Intptr at 8 "int" set;
     num_ext_sems: Int(U32) at 16 "int" set;
     ctx: Intptr at 24 "int" set;
     g_ctx: Intptr at 24 "int" set;
 }
-_py_anon_pod32: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "struct CUarrayMapInfo_st.resource" {
+ExtSemWaitNodeParams_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "CUDA_EXT_SEM_WAIT_NODE_PARAMS_v1" {
+    ext_sem_array: Intptr at 0 "int" set;
+    params_array: Intptr at 8 "int" set;
+    num_ext_sems: Int(U32) at 16 "int" set;
+}
+ExtSemWaitNodeParams_v2: BufferStruct size(32) align(8) flags(EQ_HASH) "CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2" {
+    ext_sem_array: Intptr at 0 "int" set;
+    params_array: Intptr at 8 "int" set;
+    num_ext_sems: Int(U32) at 16 "int" set;
+    ctx: Intptr at 24 "int" set;
+    g_ctx: Intptr at 24 "int" set;
+}
+_py_anon_pod32: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "struct CUarrayMapInfo_st.resource" {
     mipmap: Intptr at 0 "int" set;
     array: Intptr at 0 "int" set;
 }
-_py_anon_pod34: Pod size(32) align(4) flags(EQ_HASH | PRIVATE) "CUarrayMapInfo_st_subresource.sparseLevel" {
+_py_anon_pod34: BufferStruct size(32) align(4) flags(EQ_HASH | PRIVATE) "CUarrayMapInfo_st_subresource.sparseLevel" {
     level: Int(U32) at 0 "int" set;
     layer: Int(U32) at 4 "int" set;
     offset_x: Int(U32) at 8 "int" set;
@@ -717,152 +717,152 @@ _py_anon_pod34: Pod size(32) align(4) flags(EQ_HASH | PRIVATE) "CUarrayMapInfo_s
     extent_height: Int(U32) at 24 "int" set;
     extent_depth: Int(U32) at 28 "int" set;
 }
-_py_anon_pod35: Pod size(24) align(8) flags(EQ_HASH | PRIVATE) "CUarrayMapInfo_st_subresource.miptail" {
+_py_anon_pod35: BufferStruct size(24) align(8) flags(EQ_HASH | PRIVATE) "CUarrayMapInfo_st_subresource.miptail" {
     layer: Int(U32) at 0 "int" set;
     offset: Int(U64) at 8 "int" set;
     size_: Int(U64) at 16 "int" set;
 }
-_py_anon_pod33: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "struct CUarrayMapInfo_st.subresource" {
-    sparse_level: Pod(class::_py_anon_pod34) at 0 "_py_anon_pod34" set;
-    miptail: Pod(class::_py_anon_pod35) at 0 "_py_anon_pod35" set;
+_py_anon_pod33: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "struct CUarrayMapInfo_st.subresource" {
+    sparse_level: BufferStruct(class::_py_anon_pod34) at 0 "_py_anon_pod34" set;
+    miptail: BufferStruct(class::_py_anon_pod35) at 0 "_py_anon_pod35" set;
 }
-_py_anon_pod36: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "struct CUarrayMapInfo_st.memHandle" {
+_py_anon_pod36: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "struct CUarrayMapInfo_st.memHandle" {
     mem_handle: Int(U64) at 0 "int" set;
 }
-ArrayMapInfo_v1: Pod size(96) align(8) flags(EQ_HASH | ARRAY) "CUarrayMapInfo_v1" {
+ArrayMapInfo_v1: BufferStruct size(96) align(8) flags(EQ_HASH | ARRAY) "CUarrayMapInfo_v1" {
     resource_type: Int(I32) at 0 "int" set;
-    resource: Pod(class::_py_anon_pod32) at 8 "_py_anon_pod32" set;
+    resource: BufferStruct(class::_py_anon_pod32) at 8 "_py_anon_pod32" set;
     subresource_type: Int(I32) at 16 "int" set;
-    subresource: Pod(class::_py_anon_pod33) at 24 "_py_anon_pod33" set;
+    subresource: BufferStruct(class::_py_anon_pod33) at 24 "_py_anon_pod33" set;
     mem_operation_type: Int(I32) at 56 "int" set;
     mem_handle_type: Int(I32) at 60 "int" set;
-    mem_handle: Pod(class::_py_anon_pod36) at 64 "_py_anon_pod36" set;
+    mem_handle: BufferStruct(class::_py_anon_pod36) at 64 "_py_anon_pod36" set;
     offset: Int(U64) at 72 "int" set;
     device_bit_mask: Int(U32) at 80 "int" set;
     flags_: Int(U32) at 84 "int" set;
     reserved: Hidden(U32, 2) at 88 "uint32" get;
 }
-_py_anon_pod38: Pod size(2) align(1) flags(EQ_HASH | PRIVATE) "CUmemLocation_st_anon0.localized" {
+_py_anon_pod38: BufferStruct size(2) align(1) flags(EQ_HASH | PRIVATE) "CUmemLocation_st_anon0.localized" {
     device_id: Int(U8) at 0 "int" set;
     locality_domain_id: Int(U8) at 1 "int" set;
 }
-MemLocation_v1: Pod size(8) align(4) flags(EQ_HASH) "CUmemLocation_v1" {
+MemLocation_v1: BufferStruct size(8) align(4) flags(EQ_HASH) "CUmemLocation_v1" {
     type: Int(I32) at 0 "int" set;
     id: Int(I32) at 4 "int" set;
-    localized: Pod(class::_py_anon_pod38) at 4 "_py_anon_pod38" set;
+    localized: BufferStruct(class::_py_anon_pod38) at 4 "_py_anon_pod38" set;
 }
-_py_anon_pod39: Pod size(8) align(2) flags(EQ_HASH | PRIVATE) "struct CUmemAllocationProp_st.allocFlags" {
+_py_anon_pod39: BufferStruct size(8) align(2) flags(EQ_HASH | PRIVATE) "struct CUmemAllocationProp_st.allocFlags" {
     compression_type: Int(U8) at 0 "int" set;
     gpu_direct_rdma_capable: Int(U8) at 1 "int" set;
     usage: Int(U16) at 2 "int" set;
     reserved: Hidden(U8, 4) at 4 "uint8" get;
 }
-MemAllocationProp_v1: Pod size(32) align(8) flags(EQ_HASH) "CUmemAllocationProp_v1" {
+MemAllocationProp_v1: BufferStruct size(32) align(8) flags(EQ_HASH) "CUmemAllocationProp_v1" {
     type: Int(I32) at 0 "int" set;
     requested_handle_types: Int(I32) at 4 "int" set;
-    location: Pod(class::MemLocation_v1) at 8 "MemLocation_v1" set;
+    location: BufferStruct(class::MemLocation_v1) at 8 "MemLocation_v1" set;
     win32handle_meta_data: Intptr at 16 "int" set;
-    alloc_flags: Pod(class::_py_anon_pod39) at 24 "_py_anon_pod39" set;
+    alloc_flags: BufferStruct(class::_py_anon_pod39) at 24 "_py_anon_pod39" set;
 }
-MulticastObjectProp_v1: Pod size(32) align(8) flags(EQ_HASH) "CUmulticastObjectProp_v1" {
+MulticastObjectProp_v1: BufferStruct size(32) align(8) flags(EQ_HASH) "CUmulticastObjectProp_v1" {
     num_devices: Int(U32) at 0 "int" set;
     size_: Int(U64) at 8 "int" set;
     handle_types: Int(U64) at 16 "int" set;
     flags_: Int(U64) at 24 "int" set;
 }
-MemAccessDesc_v1: Pod size(12) align(4) flags(EQ_HASH | ARRAY) "CUmemAccessDesc_v1" {
-    location: Pod(class::MemLocation_v1) at 0 "MemLocation_v1" set;
+MemAccessDesc_v1: BufferStruct size(12) align(4) flags(EQ_HASH | ARRAY) "CUmemAccessDesc_v1" {
+    location: BufferStruct(class::MemLocation_v1) at 0 "MemLocation_v1" set;
     flags_: Int(I32) at 8 "int" set;
 }
-GraphExecUpdateResultInfo_v1: Pod size(24) align(8) flags(EQ_HASH) "CUgraphExecUpdateResultInfo_v1" {
+GraphExecUpdateResultInfo_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "CUgraphExecUpdateResultInfo_v1" {
     result: Int(I32) at 0 "int" set;
     error_node: Intptr at 8 "int" set;
     error_from_node: Intptr at 16 "int" set;
 }
-MemPoolProps_v1: Pod size(88) align(8) flags(EQ_HASH) "CUmemPoolProps_v1" {
+MemPoolProps_v1: BufferStruct size(88) align(8) flags(EQ_HASH) "CUmemPoolProps_v1" {
     alloc_type: Int(I32) at 0 "int" set;
     handle_types: Int(I32) at 4 "int" set;
-    location: Pod(class::MemLocation_v1) at 8 "MemLocation_v1" set;
+    location: BufferStruct(class::MemLocation_v1) at 8 "MemLocation_v1" set;
     win32security_attributes: Intptr at 16 "int" set;
     max_size: Int(U64) at 24 "int" set;
     usage: Int(U16) at 32 "int" set;
     gpu_direct_rdma_capable: Int(U8) at 34 "int" set;
     reserved: Hidden(U8, 53) at 35 "uint8" get;
 }
-MemPoolPtrExportData_v1: Pod size(64) align(1) flags(EQ_HASH) "CUmemPoolPtrExportData_v1" {
+MemPoolPtrExportData_v1: BufferStruct size(64) align(1) flags(EQ_HASH) "CUmemPoolPtrExportData_v1" {
     reserved: Hidden(U8, 64) at 0 "uint8" get;
 }
-MemCpyAttributes_v1: Pod size(24) align(4) flags(EQ_HASH) "CUmemcpyAttributes_v1" {
+MemCpyAttributes_v1: BufferStruct size(24) align(4) flags(EQ_HASH) "CUmemcpyAttributes_v1" {
     src_access_order: Int(I32) at 0 "int" set;
-    src_loc_hint: Pod(class::MemLocation_v1) at 4 "MemLocation_v1" set;
-    dst_loc_hint: Pod(class::MemLocation_v1) at 12 "MemLocation_v1" set;
+    src_loc_hint: BufferStruct(class::MemLocation_v1) at 4 "MemLocation_v1" set;
+    dst_loc_hint: BufferStruct(class::MemLocation_v1) at 12 "MemLocation_v1" set;
     flags_: Int(U32) at 20 "int" set;
 }
-Offset3D_v1: Pod size(24) align(8) flags(EQ_HASH) "CUoffset3D_v1" {
+Offset3D_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "CUoffset3D_v1" {
     x: Int(U64) at 0 "int" set;
     y: Int(U64) at 8 "int" set;
     z: Int(U64) at 16 "int" set;
 }
-Extent3D_v1: Pod size(24) align(8) flags(EQ_HASH) "CUextent3D_v1" {
+Extent3D_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "CUextent3D_v1" {
     width: Int(U64) at 0 "int" set;
     height: Int(U64) at 8 "int" set;
     depth: Int(U64) at 16 "int" set;
 }
-_py_anon_pod41: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "CUmemcpy3DOperand_st_op.ptr" {
+_py_anon_pod41: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "CUmemcpy3DOperand_st_op.ptr" {
     ptr_: Int(U64) at 0 "int" set;
     row_length: Int(U64) at 8 "int" set;
     layer_height: Int(U64) at 16 "int" set;
-    loc_hint: Pod(class::MemLocation_v1) at 24 "MemLocation_v1" set;
+    loc_hint: BufferStruct(class::MemLocation_v1) at 24 "MemLocation_v1" set;
 }
-_py_anon_pod42: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "CUmemcpy3DOperand_st_op.array" {
+_py_anon_pod42: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "CUmemcpy3DOperand_st_op.array" {
     array: Intptr at 0 "int" set;
-    offset: Pod(class::Offset3D_v1) at 8 "Offset3D_v1" set;
+    offset: BufferStruct(class::Offset3D_v1) at 8 "Offset3D_v1" set;
 }
-_py_anon_pod40: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "struct CUmemcpy3DOperand_st.op" {
-    ptr_: Pod(class::_py_anon_pod41) at 0 "_py_anon_pod41" set;
-    array: Pod(class::_py_anon_pod42) at 0 "_py_anon_pod42" set;
+_py_anon_pod40: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "struct CUmemcpy3DOperand_st.op" {
+    ptr_: BufferStruct(class::_py_anon_pod41) at 0 "_py_anon_pod41" set;
+    array: BufferStruct(class::_py_anon_pod42) at 0 "_py_anon_pod42" set;
 }
-MemCpy3dOperand_v1: Pod size(40) align(8) flags(EQ_HASH) "CUmemcpy3DOperand_v1" {
+MemCpy3dOperand_v1: BufferStruct size(40) align(8) flags(EQ_HASH) "CUmemcpy3DOperand_v1" {
     type: Int(I32) at 0 "int" set;
-    op: Pod(class::_py_anon_pod40) at 8 "_py_anon_pod40" set;
+    op: BufferStruct(class::_py_anon_pod40) at 8 "_py_anon_pod40" set;
 }
-MemCpy3dBatchOp_v1: Pod size(112) align(8) flags(EQ_HASH) "CUDA_MEMCPY3D_BATCH_OP_v1" {
-    src: Pod(class::MemCpy3dOperand_v1) at 0 "MemCpy3dOperand_v1" set;
-    dst: Pod(class::MemCpy3dOperand_v1) at 40 "MemCpy3dOperand_v1" set;
-    extent: Pod(class::Extent3D_v1) at 80 "Extent3D_v1" set;
+MemCpy3dBatchOp_v1: BufferStruct size(112) align(8) flags(EQ_HASH) "CUDA_MEMCPY3D_BATCH_OP_v1" {
+    src: BufferStruct(class::MemCpy3dOperand_v1) at 0 "MemCpy3dOperand_v1" set;
+    dst: BufferStruct(class::MemCpy3dOperand_v1) at 40 "MemCpy3dOperand_v1" set;
+    extent: BufferStruct(class::Extent3D_v1) at 80 "Extent3D_v1" set;
     src_access_order: Int(I32) at 104 "int" set;
     flags_: Int(U32) at 108 "int" set;
 }
-MemAllocNodeParams_v1: Pod size(120) align(8) flags(EQ_HASH) "CUDA_MEM_ALLOC_NODE_PARAMS_v1" {
-    pool_props: Pod(class::MemPoolProps_v1) at 0 "MemPoolProps_v1" set;
+MemAllocNodeParams_v1: BufferStruct size(120) align(8) flags(EQ_HASH) "CUDA_MEM_ALLOC_NODE_PARAMS_v1" {
+    pool_props: BufferStruct(class::MemPoolProps_v1) at 0 "MemPoolProps_v1" set;
     access_descs: Intptr at 88 "int" set;
     access_desc_count: Int(U64) at 96 "int" set;
     bytesize: Int(U64) at 104 "int" set;
     dptr: Int(U64) at 112 "int" set;
 }
-MemAllocNodeParams_v2: Pod size(120) align(8) flags(EQ_HASH) "CUDA_MEM_ALLOC_NODE_PARAMS_v2" {
-    pool_props: Pod(class::MemPoolProps_v1) at 0 "MemPoolProps_v1" set;
+MemAllocNodeParams_v2: BufferStruct size(120) align(8) flags(EQ_HASH) "CUDA_MEM_ALLOC_NODE_PARAMS_v2" {
+    pool_props: BufferStruct(class::MemPoolProps_v1) at 0 "MemPoolProps_v1" set;
     access_descs: Intptr at 88 "int" set;
     access_desc_count: Int(U64) at 96 "int" set;
     bytesize: Int(U64) at 104 "int" set;
     dptr: Int(U64) at 112 "int" set;
 }
-MemFreeNodeParams: Pod size(8) align(8) flags(EQ_HASH) "CUDA_MEM_FREE_NODE_PARAMS" {
+MemFreeNodeParams: BufferStruct size(8) align(8) flags(EQ_HASH) "CUDA_MEM_FREE_NODE_PARAMS" {
     dptr: Int(U64) at 0 "int" set;
 }
-ChildGraphNodeParams: Pod size(16) align(8) flags(EQ_HASH) "CUDA_CHILD_GRAPH_NODE_PARAMS" {
+ChildGraphNodeParams: BufferStruct size(16) align(8) flags(EQ_HASH) "CUDA_CHILD_GRAPH_NODE_PARAMS" {
     graph: Intptr at 0 "int" set;
     ownership: Int(I32) at 8 "int" set;
 }
-EventRecordNodeParams: Pod size(16) align(8) flags(EQ_HASH) "CUDA_EVENT_RECORD_NODE_PARAMS" {
+EventRecordNodeParams: BufferStruct size(16) align(8) flags(EQ_HASH) "CUDA_EVENT_RECORD_NODE_PARAMS" {
     event: Intptr at 0 "int" set;
     ctx: Intptr at 8 "int" set;
     g_ctx: Intptr at 8 "int" set;
 }
-EventWaitNodeParams: Pod size(8) align(8) flags(EQ_HASH) "CUDA_EVENT_WAIT_NODE_PARAMS" {
+EventWaitNodeParams: BufferStruct size(8) align(8) flags(EQ_HASH) "CUDA_EVENT_WAIT_NODE_PARAMS" {
     event: Intptr at 0 "int" set;
 }
-MemcpyBatchNodeParamsV1: Pod size(64) align(8) flags(EQ_HASH) "CUDA_MEMCPY_BATCH_NODE_PARAMS_V1" {
+MemcpyBatchNodeParamsV1: BufferStruct size(64) align(8) flags(EQ_HASH) "CUDA_MEMCPY_BATCH_NODE_PARAMS_V1" {
     count: Int(U64) at 0 "int" set;
     dsts: Intptr at 8 "int" set;
     srcs: Intptr at 16 "int" set;
@@ -873,59 +873,59 @@ MemcpyBatchNodeParamsV1: Pod size(64) align(8) flags(EQ_HASH) "CUDA_MEMCPY_BATCH
     ctx: Intptr at 56 "int" set;
     g_ctx: Intptr at 56 "int" set;
 }
-FabricCpyBatchNodeParamsV1: Pod size(32) align(8) flags(EQ_HASH) "CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1" {
+FabricCpyBatchNodeParamsV1: BufferStruct size(32) align(8) flags(EQ_HASH) "CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1" {
     num_ops: Int(U64) at 0 "int" set;
     op_list: Intptr at 8 "int" set;
     flags_: Int(U64) at 16 "int" set;
     ctx: Intptr at 24 "int" set;
     g_ctx: Intptr at 24 "int" set;
 }
-GraphNodeParams: Pod size(256) align(8) flags(EQ_HASH) "CUgraphNodeParams" {
+GraphNodeParams: BufferStruct size(256) align(8) flags(EQ_HASH) "CUgraphNodeParams" {
     type: Int(I32) at 0 "int" set;
     reserved0: Hidden(I32, 3) at 4 "int32" get;
     reserved1: Hidden(I64, 29) at 16 "int64" get;
-    kernel: Pod(class::KernelNodeParams_v3) at 16 "KernelNodeParams_v3" set;
-    memcpy: Pod(class::MemCpyNodeParams) at 16 "MemCpyNodeParams" set;
-    memset: Pod(class::MemSetNodeParams_v2) at 16 "MemSetNodeParams_v2" set;
-    host: Pod(class::HostNodeParams_v2) at 16 "HostNodeParams_v2" set;
-    graph: Pod(class::ChildGraphNodeParams) at 16 "ChildGraphNodeParams" set;
-    event_wait: Pod(class::EventWaitNodeParams) at 16 "EventWaitNodeParams" set;
-    event_record: Pod(class::EventRecordNodeParams) at 16 "EventRecordNodeParams" set;
-    ext_sem_signal: Pod(class::ExtSemSignalNodeParams_v2) at 16 "ExtSemSignalNodeParams_v2" set;
-    ext_sem_wait: Pod(class::ExtSemWaitNodeParams_v2) at 16 "ExtSemWaitNodeParams_v2" set;
-    alloc: Pod(class::MemAllocNodeParams_v2) at 16 "MemAllocNodeParams_v2" set;
-    free: Pod(class::MemFreeNodeParams) at 16 "MemFreeNodeParams" set;
-    mem_op: Pod(class::BatchMemOpNodeParams_v2) at 16 "BatchMemOpNodeParams_v2" set;
-    conditional: Pod(class::ConditionalNodeParams) at 16 "ConditionalNodeParams" set;
-    memcpy_batch: Pod(class::MemcpyBatchNodeParamsV1) at 16 "MemcpyBatchNodeParamsV1" set;
-    fabric_cpy_batch: Pod(class::FabricCpyBatchNodeParamsV1) at 16 "FabricCpyBatchNodeParamsV1" set;
+    kernel: BufferStruct(class::KernelNodeParams_v3) at 16 "KernelNodeParams_v3" set;
+    memcpy: BufferStruct(class::MemCpyNodeParams) at 16 "MemCpyNodeParams" set;
+    memset: BufferStruct(class::MemSetNodeParams_v2) at 16 "MemSetNodeParams_v2" set;
+    host: BufferStruct(class::HostNodeParams_v2) at 16 "HostNodeParams_v2" set;
+    graph: BufferStruct(class::ChildGraphNodeParams) at 16 "ChildGraphNodeParams" set;
+    event_wait: BufferStruct(class::EventWaitNodeParams) at 16 "EventWaitNodeParams" set;
+    event_record: BufferStruct(class::EventRecordNodeParams) at 16 "EventRecordNodeParams" set;
+    ext_sem_signal: BufferStruct(class::ExtSemSignalNodeParams_v2) at 16 "ExtSemSignalNodeParams_v2" set;
+    ext_sem_wait: BufferStruct(class::ExtSemWaitNodeParams_v2) at 16 "ExtSemWaitNodeParams_v2" set;
+    alloc: BufferStruct(class::MemAllocNodeParams_v2) at 16 "MemAllocNodeParams_v2" set;
+    free: BufferStruct(class::MemFreeNodeParams) at 16 "MemFreeNodeParams" set;
+    mem_op: BufferStruct(class::BatchMemOpNodeParams_v2) at 16 "BatchMemOpNodeParams_v2" set;
+    conditional: BufferStruct(class::ConditionalNodeParams) at 16 "ConditionalNodeParams" set;
+    memcpy_batch: BufferStruct(class::MemcpyBatchNodeParamsV1) at 16 "MemcpyBatchNodeParamsV1" set;
+    fabric_cpy_batch: BufferStruct(class::FabricCpyBatchNodeParamsV1) at 16 "FabricCpyBatchNodeParamsV1" set;
     as_bytes: Bytes(232) at 16 "bytes" set;
     reserved2: Hidden(I64, 0) at 248 "int64" get;
 }
-CheckpointLockArgs: Pod size(64) align(8) flags(EQ_HASH) "CUcheckpointLockArgs" {
+CheckpointLockArgs: BufferStruct size(64) align(8) flags(EQ_HASH) "CUcheckpointLockArgs" {
     timeout_ms: Int(U32) at 0 "int" set;
     reserved0: Hidden(U32, 0) at 4 "uint32" get;
     reserved1: Hidden(U64, 7) at 8 "uint64" get;
 }
-CheckpointCheckpointArgs: Pod size(64) align(8) flags(EQ_HASH) "CUcheckpointCheckpointArgs" {
+CheckpointCheckpointArgs: BufferStruct size(64) align(8) flags(EQ_HASH) "CUcheckpointCheckpointArgs" {
     custom_storage_info_out: Intptr at 0 "int" set;
     reserved: Hidden(I8, 56) at 8 "int8" get;
 }
-CheckpointGpuPair: Pod size(32) align(1) flags(EQ_HASH) "CUcheckpointGpuPair" {
-    old_uuid: Pod(class::Uuid) at 0 "Uuid" set;
-    new_uuid: Pod(class::Uuid) at 16 "Uuid" set;
+CheckpointGpuPair: BufferStruct size(32) align(1) flags(EQ_HASH) "CUcheckpointGpuPair" {
+    old_uuid: BufferStruct(class::Uuid) at 0 "Uuid" set;
+    new_uuid: BufferStruct(class::Uuid) at 16 "Uuid" set;
 }
-CheckpointRestoreArgs: Pod size(64) align(8) flags(EQ_HASH) "CUcheckpointRestoreArgs" {
+CheckpointRestoreArgs: BufferStruct size(64) align(8) flags(EQ_HASH) "CUcheckpointRestoreArgs" {
     gpu_pairs: Intptr at 0 "int" set;
     gpu_pairs_count: Int(U32) at 8 "int" set;
     padding0: Hidden(U32, 0) at 12 "uint32" get;
     custom_storage_info_out: Intptr at 16 "int" set;
     reserved: Hidden(I8, 40) at 24 "int8" get;
 }
-CheckpointUnlockArgs: Pod size(64) align(8) flags(EQ_HASH) "CUcheckpointUnlockArgs" {
+CheckpointUnlockArgs: BufferStruct size(64) align(8) flags(EQ_HASH) "CUcheckpointUnlockArgs" {
     reserved: Hidden(U64, 8) at 0 "uint64" get;
 }
-MemDecompressParams: Pod size(64) align(8) flags(EQ_HASH) "CUmemDecompressParams" {
+MemDecompressParams: BufferStruct size(64) align(8) flags(EQ_HASH) "CUmemDecompressParams" {
     src_num_bytes: Int(U64) at 0 "int" set;
     dst_num_bytes: Int(U64) at 8 "int" set;
     dst_act_bytes: Intptr at 16 "int" set;
@@ -934,43 +934,43 @@ MemDecompressParams: Pod size(64) align(8) flags(EQ_HASH) "CUmemDecompressParams
     algo: Int(I32) at 40 "int" set;
     padding: Hidden(U8, 20) at 44 "uint8" get;
 }
-CliqueInfo: Pod size(8) align(4) flags(EQ_HASH | ARRAY) "CUcliqueInfo" {
+CliqueInfo: BufferStruct size(8) align(4) flags(EQ_HASH | ARRAY) "CUcliqueInfo" {
     type: Int(I32) at 0 "int" set;
     id: Int(U32) at 4 "int" set;
 }
-LogicalEndpointFabricHandle: Pod size(64) align(1) flags(EQ_HASH) "CUlogicalEndpointFabricHandle" {
+LogicalEndpointFabricHandle: BufferStruct size(64) align(1) flags(EQ_HASH) "CUlogicalEndpointFabricHandle" {
     data_: Fixed(U8, 64) at 0 "ndarray of uint8" set;
 }
-_py_anon_pod47: Pod size(4) align(4) flags(EQ_HASH | PRIVATE) "CUlogicalEndpointProp_struct_anon0.unicast" {
+_py_anon_pod47: BufferStruct size(4) align(4) flags(EQ_HASH | PRIVATE) "CUlogicalEndpointProp_struct_anon0.unicast" {
     device_: Int(I32) at 0 "int" set;
 }
-_py_anon_pod48: Pod size(4) align(4) flags(EQ_HASH | PRIVATE) "CUlogicalEndpointProp_struct_anon0.multicast" {
+_py_anon_pod48: BufferStruct size(4) align(4) flags(EQ_HASH | PRIVATE) "CUlogicalEndpointProp_struct_anon0.multicast" {
     num_devices: Int(U32) at 0 "int" set;
 }
-LogicalEndpointProp: Pod size(24) align(8) flags(EQ_HASH) "CUlogicalEndpointProp" {
+LogicalEndpointProp: BufferStruct size(24) align(8) flags(EQ_HASH) "CUlogicalEndpointProp" {
     type: Int(I32) at 0 "int" set;
-    unicast: Pod(class::_py_anon_pod47) at 4 "_py_anon_pod47" set;
-    multicast: Pod(class::_py_anon_pod48) at 4 "_py_anon_pod48" set;
+    unicast: BufferStruct(class::_py_anon_pod47) at 4 "_py_anon_pod47" set;
+    multicast: BufferStruct(class::_py_anon_pod48) at 4 "_py_anon_pod48" set;
     size_: Int(U64) at 8 "int" set;
     ipc_handle_types: Int(U32) at 16 "int" set;
     flags_: Int(U32) at 20 "int" set;
 }
-DevSmResource: Pod size(20) align(4) flags(EQ_HASH) "CUdevSmResource" {
+DevSmResource: BufferStruct size(20) align(4) flags(EQ_HASH) "CUdevSmResource" {
     sm_count: Int(U32) at 0 "int" set;
     min_sm_partition_size: Int(U32) at 4 "int" set;
     sm_coscheduled_alignment: Int(U32) at 8 "int" set;
     flags_: Int(U32) at 12 "int" set;
     locality_domain_id: Int(U32) at 16 "int" set;
 }
-DevWorkqueueConfigResource: Pod size(12) align(4) flags(EQ_HASH) "CUdevWorkqueueConfigResource" {
+DevWorkqueueConfigResource: BufferStruct size(12) align(4) flags(EQ_HASH) "CUdevWorkqueueConfigResource" {
     device_: Int(I32) at 0 "int" set;
     wq_concurrency_limit: Int(U32) at 4 "int" set;
     sharing_scope: Int(I32) at 8 "int" set;
 }
-DevWorkqueueResource: Pod size(40) align(1) flags(EQ_HASH) "CUdevWorkqueueResource" {
+DevWorkqueueResource: BufferStruct size(40) align(1) flags(EQ_HASH) "CUdevWorkqueueResource" {
     reserved: Hidden(U8, 40) at 0 "uint8" get;
 }
-DevSmResourceGroupParams: Pod size(64) align(4) flags(EQ_HASH | ARRAY) "CU_DEV_SM_RESOURCE_GROUP_PARAMS" {
+DevSmResourceGroupParams: BufferStruct size(64) align(4) flags(EQ_HASH | ARRAY) "CU_DEV_SM_RESOURCE_GROUP_PARAMS" {
     sm_count: Int(U32) at 0 "int" set;
     coscheduled_sm_count: Int(U32) at 4 "int" set;
     preferred_coscheduled_sm_count: Int(U32) at 8 "int" set;
@@ -978,12 +978,12 @@ DevSmResourceGroupParams: Pod size(64) align(4) flags(EQ_HASH | ARRAY) "CU_DEV_S
     locality_domain_id: Int(U32) at 16 "int" set;
     reserved: Hidden(U32, 11) at 20 "uint32" get;
 }
-DevResource_v1: Pod size(144) align(8) flags(EQ_HASH | ARRAY) "CUdevResource_v1" {
+DevResource_v1: BufferStruct size(144) align(8) flags(EQ_HASH | ARRAY) "CUdevResource_v1" {
     type: Int(I32) at 0 "int" set;
     _internal_padding: Hidden(U8, 92) at 4 "uint8" get;
-    sm: Pod(class::DevSmResource) at 96 "DevSmResource" set;
-    wq_config: Pod(class::DevWorkqueueConfigResource) at 96 "DevWorkqueueConfigResource" set;
-    wq: Pod(class::DevWorkqueueResource) at 96 "DevWorkqueueResource" set;
+    sm: BufferStruct(class::DevSmResource) at 96 "DevSmResource" set;
+    wq_config: BufferStruct(class::DevWorkqueueConfigResource) at 96 "DevWorkqueueConfigResource" set;
+    wq: BufferStruct(class::DevWorkqueueResource) at 96 "DevWorkqueueResource" set;
     _oversize: Hidden(U8, 40) at 96 "uint8" get;
     next_resource: Intptr at 136 "int" set;
 }

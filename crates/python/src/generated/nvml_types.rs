@@ -60,7 +60,7 @@ UnknownError: NvmlError for 999;
 }
 
 classes! { after nvfatbin_types;
-PciInfoExt_v1: Pod size(64) align(4) flags(EQ_HASH) "nvmlPciInfoExt_t" {
+PciInfoExt_v1: BufferStruct size(64) align(4) flags(EQ_HASH) "nvmlPciInfoExt_t" {
     version: Int(U32) at 0 "int" set;
     domain: Int(U32) at 4 "int" set;
     bus: Int(U32) at 8 "int" set;
@@ -71,7 +71,7 @@ PciInfoExt_v1: Pod size(64) align(4) flags(EQ_HASH) "nvmlPciInfoExt_t" {
     sub_class: Int(U32) at 28 "int" set;
     bus_id: Str(32) at 32 "str" set;
 }
-PciInfo: Pod size(68) align(4) flags(EQ_HASH) "nvmlPciInfo_t" {
+PciInfo: BufferStruct size(68) align(4) flags(EQ_HASH) "nvmlPciInfo_t" {
     bus_id_legacy: Str(16) at 0 "str" set;
     domain: Int(U32) at 16 "int" set;
     bus: Int(U32) at 20 "int" set;
@@ -80,58 +80,58 @@ PciInfo: Pod size(68) align(4) flags(EQ_HASH) "nvmlPciInfo_t" {
     pci_sub_system_id: Int(U32) at 32 "int" set;
     bus_id: Str(32) at 36 "str" set;
 }
-Utilization: Pod size(8) align(4) flags(EQ_HASH) "nvmlUtilization_t" {
+Utilization: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlUtilization_t" {
     gpu: Int(U32) at 0 "int" set;
     memory: Int(U32) at 4 "int" set;
 }
-Memory: Pod size(24) align(8) flags(EQ_HASH) "nvmlMemory_t" {
+Memory: BufferStruct size(24) align(8) flags(EQ_HASH) "nvmlMemory_t" {
     total: Int(U64) at 0 "int" set;
     free: Int(U64) at 8 "int" set;
     used: Int(U64) at 16 "int" set;
 }
-Memory_v2: Pod size(40) align(8) flags(EQ_HASH) "nvmlMemory_v2_t" {
+Memory_v2: BufferStruct size(40) align(8) flags(EQ_HASH) "nvmlMemory_v2_t" {
     version: Int(U32) at 0 "int" set;
     total: Int(U64) at 8 "int" set;
     reserved: Int(U64) at 16 "int" set;
     free: Int(U64) at 24 "int" set;
     used: Int(U64) at 32 "int" set;
 }
-SetMemoryLimits_v1: Pod size(24) align(8) flags(EQ_HASH) "nvmlSetMemoryLimits_v1_t" {
+SetMemoryLimits_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "nvmlSetMemoryLimits_v1_t" {
     name_space: Text at 0 "str" set;
     soft_limit: Int(U64) at 8 "int" set;
     hard_limit: Int(U64) at 16 "int" set;
 }
-GetMemoryLimits_v1: Pod size(32) align(8) flags(EQ_HASH) "nvmlGetMemoryLimits_v1_t" {
+GetMemoryLimits_v1: BufferStruct size(32) align(8) flags(EQ_HASH) "nvmlGetMemoryLimits_v1_t" {
     name_space: Text at 0 "str" set;
     soft_limit: Int(U64) at 8 "int" set;
     hard_limit: Int(U64) at 16 "int" set;
     current_used: Int(U64) at 24 "int" set;
 }
-BAR1Memory: Pod size(24) align(8) flags(EQ_HASH) "nvmlBAR1Memory_t" {
+BAR1Memory: BufferStruct size(24) align(8) flags(EQ_HASH) "nvmlBAR1Memory_t" {
     bar1_total: Int(U64) at 0 "int" set;
     bar1_free: Int(U64) at 8 "int" set;
     bar1_used: Int(U64) at 16 "int" set;
 }
-ProcessInfo: Pod size(24) align(8) flags(EQ_HASH | ARRAY) "nvmlProcessInfo_v2_t" {
+ProcessInfo: BufferStruct size(24) align(8) flags(EQ_HASH | ARRAY) "nvmlProcessInfo_v2_t" {
     pid: Int(U32) at 0 "int" set;
     used_gpu_memory: Int(U64) at 8 "int" set;
     gpu_instance_id: Int(U32) at 16 "int" set;
     compute_instance_id: Int(U32) at 20 "int" set;
 }
-ProcessDetail_v1: Pod size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlProcessDetail_v1_t" {
+ProcessDetail_v1: BufferStruct size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlProcessDetail_v1_t" {
     pid: Int(U32) at 0 "int" set;
     used_gpu_memory: Int(U64) at 8 "int" set;
     gpu_instance_id: Int(U32) at 16 "int" set;
     compute_instance_id: Int(U32) at 20 "int" set;
     used_gpu_cc_protected_memory: Int(U64) at 24 "int" set;
 }
-ProcessDetailList_v1: Pod size(24) align(8) flags(EQ_HASH) "nvmlProcessDetailList_t" {
+ProcessDetailList_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "nvmlProcessDetailList_t" {
     version: Int(U32) at 0 "int" set;
     mode: Int(U32) at 4 "int" set;
     num_proc_array_entries: Hidden(U32, 0) at 8 "uint32" get;
-    proc_array: PointerPods(class::ProcessDetail_v1, Count { offset: 8, size: 4 }) at 16 "ProcessDetail_v1" set;
+    proc_array: PointerStructs(class::ProcessDetail_v1, Count { offset: 8, size: 4 }) at 16 "ProcessDetail_v1" set;
 }
-DeviceAttributes: Pod size(40) align(8) flags(EQ_HASH) "nvmlDeviceAttributes_t" {
+DeviceAttributes: BufferStruct size(40) align(8) flags(EQ_HASH) "nvmlDeviceAttributes_t" {
     multiprocessor_count: Int(U32) at 0 "int" set;
     shared_copy_engine_count: Int(U32) at 4 "int" set;
     shared_decoder_count: Int(U32) at 8 "int" set;
@@ -142,34 +142,34 @@ DeviceAttributes: Pod size(40) align(8) flags(EQ_HASH) "nvmlDeviceAttributes_t" 
     compute_instance_slice_count: Int(U32) at 28 "int" set;
     memory_size_mb: Int(U64) at 32 "int" set;
 }
-C2cModeInfo_v1: Pod size(4) align(4) flags(EQ_HASH) "nvmlC2cModeInfo_v1_t" {
+C2cModeInfo_v1: BufferStruct size(4) align(4) flags(EQ_HASH) "nvmlC2cModeInfo_v1_t" {
     is_c2c_enabled: Int(U32) at 0 "int" set;
 }
-DeviceAddressingMode_v1: Pod size(8) align(4) flags(EQ_HASH) "nvmlDeviceAddressingMode_t" {
+DeviceAddressingMode_v1: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlDeviceAddressingMode_t" {
     version: Int(U32) at 0 "int" set;
     value: Int(U32) at 4 "int" set;
 }
-RepairStatus_v1: Pod size(12) align(4) flags(EQ_HASH) "nvmlRepairStatus_t" {
+RepairStatus_v1: BufferStruct size(12) align(4) flags(EQ_HASH) "nvmlRepairStatus_t" {
     version: Int(U32) at 0 "int" set;
     b_channel_repair_pending: Int(U32) at 4 "int" set;
     b_tpc_repair_pending: Int(U32) at 8 "int" set;
 }
-RowRemapperHistogramValues: Pod size(20) align(4) flags(EQ_HASH) "nvmlRowRemapperHistogramValues_t" {
+RowRemapperHistogramValues: BufferStruct size(20) align(4) flags(EQ_HASH) "nvmlRowRemapperHistogramValues_t" {
     max_: Int(U32) at 0 "int" set;
     high: Int(U32) at 4 "int" set;
     partial: Int(U32) at 8 "int" set;
     low: Int(U32) at 12 "int" set;
     none: Int(U32) at 16 "int" set;
 }
-BridgeChipInfo: Pod size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlBridgeChipInfo_t" {
+BridgeChipInfo: BufferStruct size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlBridgeChipInfo_t" {
     type: Int(I32) at 0 "int" set;
     fw_version: Int(U32) at 4 "int" set;
 }
-BridgeChipHierarchy: Pod size(1028) align(4) flags(EQ_HASH) "nvmlBridgeChipHierarchy_t" {
+BridgeChipHierarchy: BufferStruct size(1028) align(4) flags(EQ_HASH) "nvmlBridgeChipHierarchy_t" {
     bridge_count: Hidden(U8, 0) at 0 "uint8" get;
-    bridge_chip_info: Pods(class::BridgeChipInfo, 128, Some(Count { offset: 0, size: 1 })) at 4 "BridgeChipInfo" set;
+    bridge_chip_info: BufferStructs(class::BridgeChipInfo, 128, Some(Count { offset: 0, size: 1 })) at 4 "BridgeChipInfo" set;
 }
-Value: Pod size(8) align(8) flags(EQ_HASH) "nvmlValue_t" {
+Value: BufferStruct size(8) align(8) flags(EQ_HASH) "nvmlValue_t" {
     d_val: Float(F64) at 0 "float" set;
     si_val: Int(I32) at 0 "int" set;
     ui_val: Int(U32) at 0 "int" set;
@@ -178,52 +178,52 @@ Value: Pod size(8) align(8) flags(EQ_HASH) "nvmlValue_t" {
     sll_val: Int(I64) at 0 "int" set;
     us_val: Int(U16) at 0 "int" set;
 }
-Sample: Pod size(16) align(8) flags(EQ_HASH | ARRAY) "nvmlSample_t" {
+Sample: BufferStruct size(16) align(8) flags(EQ_HASH | ARRAY) "nvmlSample_t" {
     time_stamp: Int(U64) at 0 "int" set;
     sample_value: Records(class::Value, 0) at 8 "record array of Value" set;
 }
-_py_anon_pod0: Pod size(20) align(4) flags(EQ_HASH | ARRAY | PRIVATE) "nvmlGpuThermalSettings_t.sensor" {
+_py_anon_pod0: BufferStruct size(20) align(4) flags(EQ_HASH | ARRAY | PRIVATE) "nvmlGpuThermalSettings_t.sensor" {
     controller: Int(I32) at 0 "int" set;
     default_min_temp: Int(I32) at 4 "int" set;
     default_max_temp: Int(I32) at 8 "int" set;
     current_temp: Int(I32) at 12 "int" set;
     target: Int(I32) at 16 "int" set;
 }
-GpuThermalSettings: Pod size(64) align(4) flags(EQ_HASH) "nvmlGpuThermalSettings_t" {
+GpuThermalSettings: BufferStruct size(64) align(4) flags(EQ_HASH) "nvmlGpuThermalSettings_t" {
     count: Int(U32) at 0 "int" set;
-    sensor: Pods(class::_py_anon_pod0, 3, None) at 4 "_py_anon_pod0" set;
+    sensor: BufferStructs(class::_py_anon_pod0, 3, None) at 4 "_py_anon_pod0" set;
 }
-CoolerInfo_v1: Pod size(16) align(4) flags(EQ_HASH) "nvmlCoolerInfo_t" {
+CoolerInfo_v1: BufferStruct size(16) align(4) flags(EQ_HASH) "nvmlCoolerInfo_t" {
     version: Int(U32) at 0 "int" set;
     index: Int(U32) at 4 "int" set;
     signal_type: Int(I32) at 8 "int" set;
     target: Int(I32) at 12 "int" set;
 }
-PmgrPwrTuple: Pod size(4) align(4) flags(EQ_HASH | ARRAY) "nvmlPmgrPwrTuple_t" {
+PmgrPwrTuple: BufferStruct size(4) align(4) flags(EQ_HASH | ARRAY) "nvmlPmgrPwrTuple_t" {
     pwrm_w: Int(U32) at 0 "int" set;
 }
-RailMetrics: Pod size(16) align(8) flags(EQ_HASH | ARRAY) "nvmlRailMetrics_t" {
+RailMetrics: BufferStruct size(16) align(8) flags(EQ_HASH | ARRAY) "nvmlRailMetrics_t" {
     freqk_hz: Int(U32) at 0 "int" set;
     util_pct: Int(U64) at 8 "int" set;
 }
-CoreRailMetrics: Pod size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlCoreRailMetrics_t" {
+CoreRailMetrics: BufferStruct size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlCoreRailMetrics_t" {
     rails: Records(class::RailMetrics, 2) at 0 "record array of RailMetrics" set;
 }
-PwrModelMetricsDlppm1xPerf: Pod size(4) align(4) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsDlppm1xPerf_t" {
+PwrModelMetricsDlppm1xPerf: BufferStruct size(4) align(4) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsDlppm1xPerf_t" {
     perfms: Int(U32) at 0 "int" set;
 }
-PwrModelMetricsDlppm1x: Pod size(64) align(8) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsDlppm1x_t" {
+PwrModelMetricsDlppm1x: BufferStruct size(64) align(8) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsDlppm1x_t" {
     b_valid: Int(U8) at 0 "int" set;
     core_rail: Records(class::CoreRailMetrics, 0) at 8 "record array of CoreRailMetrics" set;
     fb_rail: Records(class::RailMetrics, 0) at 40 "record array of RailMetrics" set;
     tgp_pwr_tuple: Records(class::PmgrPwrTuple, 0) at 56 "record array of PmgrPwrTuple" set;
     perf_metrics: Records(class::PwrModelMetricsDlppm1xPerf, 0) at 60 "record array of PwrModelMetricsDlppm1xPerf" set;
 }
-PwrModelMetricsDlppm1xDramclkEstimates: Pod size(520) align(8) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsDlppm1xDramclkEstimates_t" {
-    estimated_metrics: Pods(class::PwrModelMetricsDlppm1x, 8, Some(Count { offset: 512, size: 1 })) at 0 "PwrModelMetricsDlppm1x" get;
+PwrModelMetricsDlppm1xDramclkEstimates: BufferStruct size(520) align(8) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsDlppm1xDramclkEstimates_t" {
+    estimated_metrics: BufferStructs(class::PwrModelMetricsDlppm1x, 8, Some(Count { offset: 512, size: 1 })) at 0 "PwrModelMetricsDlppm1x" get;
     num_estimated_metrics: Hidden(U8, 0) at 512 "uint8" get;
 }
-ObservedMetrics: Pod size(1624) align(8) flags(EQ_HASH | ARRAY) "nvmlObservedMetrics_t" {
+ObservedMetrics: BufferStruct size(1624) align(8) flags(EQ_HASH | ARRAY) "nvmlObservedMetrics_t" {
     initial_dramclk_est: Records(class::PwrModelMetricsDlppm1xDramclkEstimates, 3) at 0 "record array of PwrModelMetricsDlppm1xDramclkEstimates" set;
     b_valid: Int(U8) at 1560 "int" set;
     core_rail: Records(class::CoreRailMetrics, 0) at 1568 "record array of CoreRailMetrics" set;
@@ -231,60 +231,60 @@ ObservedMetrics: Pod size(1624) align(8) flags(EQ_HASH | ARRAY) "nvmlObservedMet
     tgp_pwr_tuple: Records(class::PmgrPwrTuple, 0) at 1616 "record array of PmgrPwrTuple" set;
     perf_metrics: Records(class::PwrModelMetricsDlppm1xPerf, 0) at 1620 "record array of PwrModelMetricsDlppm1xPerf" set;
 }
-PerfMetricsDlppc2xSample: Pod size(1624) align(8) flags(EQ_HASH | ARRAY) "nvmlPerfMetricsDlppc2xSample_t" {
+PerfMetricsDlppc2xSample: BufferStruct size(1624) align(8) flags(EQ_HASH | ARRAY) "nvmlPerfMetricsDlppc2xSample_t" {
     observed_metrics: Records(class::ObservedMetrics, 0) at 0 "record array of ObservedMetrics" set;
 }
-PwrModelMetricsSamplePfpp1x: Pod size(68) align(4) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsSamplePfpp1x_t" {
+PwrModelMetricsSamplePfpp1x: BufferStruct size(68) align(4) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsSamplePfpp1x_t" {
     freqk_hz: Fixed(U32, 16) at 0 "ndarray of uint32" set;
     est_tgp_pwrm_w: Int(U32) at 64 "int" set;
 }
-PwrModelOperatingPointPfpp1x: Pod size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlPwrModelOperatingPointPfpp1x_t" {
+PwrModelOperatingPointPfpp1x: BufferStruct size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlPwrModelOperatingPointPfpp1x_t" {
     freqk_hz: Int(U32) at 0 "int" set;
     pwrm_w: Int(U32) at 4 "int" set;
 }
-PwrModelMetricsPfpp1x: Pod size(2204) align(4) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsPfpp1x_t" {
+PwrModelMetricsPfpp1x: BufferStruct size(2204) align(4) flags(EQ_HASH | ARRAY) "nvmlPwrModelMetricsPfpp1x_t" {
     num_vf_points: Hidden(U8, 0) at 0 "uint8" get;
-    estimated_metrics: Pods(class::PwrModelMetricsSamplePfpp1x, 32, Some(Count { offset: 0, size: 1 })) at 4 "PwrModelMetricsSamplePfpp1x" get;
+    estimated_metrics: BufferStructs(class::PwrModelMetricsSamplePfpp1x, 32, Some(Count { offset: 0, size: 1 })) at 4 "PwrModelMetricsSamplePfpp1x" get;
     b_valid: Int(U8) at 2180 "int" set;
     max_perf_per_watt_point: Records(class::PwrModelOperatingPointPfpp1x, 0) at 2184 "record array of PwrModelOperatingPointPfpp1x" set;
     fmax_at_vmax_point: Records(class::PwrModelOperatingPointPfpp1x, 0) at 2192 "record array of PwrModelOperatingPointPfpp1x" set;
     tgp_headroomm_w: Int(U32) at 2200 "int" set;
 }
-PerfMetricsPfpp1xSample: Pod size(2204) align(4) flags(EQ_HASH | ARRAY) "nvmlPerfMetricsPfpp1xSample_t" {
+PerfMetricsPfpp1xSample: BufferStruct size(2204) align(4) flags(EQ_HASH | ARRAY) "nvmlPerfMetricsPfpp1xSample_t" {
     estimated_metrics: Records(class::PwrModelMetricsPfpp1x, 0) at 0 "record array of PwrModelMetricsPfpp1x" set;
 }
-_py_anon_pod8: Pod size(2208) align(8) flags(EQ_HASH | PRIVATE) "nvmlPerfMetricControllerSample_t.data" {
-    dlppc2x: Pod(class::PerfMetricsDlppc2xSample) at 0 "PerfMetricsDlppc2xSample" set;
-    pfpp1x: Pod(class::PerfMetricsPfpp1xSample) at 0 "PerfMetricsPfpp1xSample" set;
+_py_anon_pod8: BufferStruct size(2208) align(8) flags(EQ_HASH | PRIVATE) "nvmlPerfMetricControllerSample_t.data" {
+    dlppc2x: BufferStruct(class::PerfMetricsDlppc2xSample) at 0 "PerfMetricsDlppc2xSample" set;
+    pfpp1x: BufferStruct(class::PerfMetricsPfpp1xSample) at 0 "PerfMetricsPfpp1xSample" set;
 }
-PerfMetricControllerSample: Pod size(2216) align(8) flags(EQ_HASH | ARRAY) "nvmlPerfMetricControllerSample_t" {
+PerfMetricControllerSample: BufferStruct size(2216) align(8) flags(EQ_HASH | ARRAY) "nvmlPerfMetricControllerSample_t" {
     controller_type: Int(U32) at 0 "int" set;
     data_: Records(class::_py_anon_pod8, 0) at 8 "record array of _py_anon_pod8" set;
 }
-PerfMetricsSample: Pod size(8872) align(8) flags(EQ_HASH | ARRAY) "nvmlPerfMetricsSample_t" {
+PerfMetricsSample: BufferStruct size(8872) align(8) flags(EQ_HASH | ARRAY) "nvmlPerfMetricsSample_t" {
     num_controller_data: Hidden(U8, 0) at 0 "uint8" get;
-    controller_data: Pods(class::PerfMetricControllerSample, 4, Some(Count { offset: 0, size: 1 })) at 8 "PerfMetricControllerSample" get;
+    controller_data: BufferStructs(class::PerfMetricControllerSample, 4, Some(Count { offset: 0, size: 1 })) at 8 "PerfMetricControllerSample" get;
 }
-PerfMetricsSamples_v1: Pod size(115344) align(8) flags(EQ_HASH) "nvmlPerfMetricsSamples_v1_t" {
+PerfMetricsSamples_v1: BufferStruct size(115344) align(8) flags(EQ_HASH) "nvmlPerfMetricsSamples_v1_t" {
     num_samples: Hidden(U32, 0) at 0 "uint32" get;
-    samples: Pods(class::PerfMetricsSample, 13, Some(Count { offset: 0, size: 4 })) at 8 "PerfMetricsSample" set;
+    samples: BufferStructs(class::PerfMetricsSample, 13, Some(Count { offset: 0, size: 4 })) at 8 "PerfMetricsSample" set;
 }
-BBXTimeData_v1: Pod size(4) align(4) flags(EQ_HASH) "nvmlBBXTimeData_v1_t" {
+BBXTimeData_v1: BufferStruct size(4) align(4) flags(EQ_HASH) "nvmlBBXTimeData_v1_t" {
     time_run: Int(U32) at 0 "int" set;
 }
-GpuUptime_v1: Pod size(4) align(4) flags(EQ_HASH) "nvmlGpuUptime_v1_t" {
+GpuUptime_v1: BufferStruct size(4) align(4) flags(EQ_HASH) "nvmlGpuUptime_v1_t" {
     uptime: Int(U32) at 0 "int" set;
 }
-ClkMonFaultInfo: Pod size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlClkMonFaultInfo_t" {
+ClkMonFaultInfo: BufferStruct size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlClkMonFaultInfo_t" {
     clk_api_domain: Int(U32) at 0 "int" set;
     clk_domain_fault_mask: Int(U32) at 4 "int" set;
 }
-ClkMonStatus: Pod size(264) align(4) flags(EQ_HASH) "nvmlClkMonStatus_t" {
+ClkMonStatus: BufferStruct size(264) align(4) flags(EQ_HASH) "nvmlClkMonStatus_t" {
     b_global_status: Int(U32) at 0 "int" set;
     clk_mon_list_size: Hidden(U32, 0) at 4 "uint32" get;
-    clk_mon_list: Pods(class::ClkMonFaultInfo, 32, Some(Count { offset: 4, size: 4 })) at 8 "ClkMonFaultInfo" set;
+    clk_mon_list: BufferStructs(class::ClkMonFaultInfo, 32, Some(Count { offset: 4, size: 4 })) at 8 "ClkMonFaultInfo" set;
 }
-ClockOffset_v1: Pod size(24) align(4) flags(EQ_HASH) "nvmlClockOffset_t" {
+ClockOffset_v1: BufferStruct size(24) align(4) flags(EQ_HASH) "nvmlClockOffset_t" {
     version: Int(U32) at 0 "int" set;
     type: Int(I32) at 4 "int" set;
     pstate: Int(I32) at 8 "int" set;
@@ -292,12 +292,12 @@ ClockOffset_v1: Pod size(24) align(4) flags(EQ_HASH) "nvmlClockOffset_t" {
     min_clock_offset_m_hz: Int(I32) at 16 "int" set;
     max_clock_offset_m_hz: Int(I32) at 20 "int" set;
 }
-DevicePowerMizerModes_v1: Pod size(12) align(4) flags(EQ_HASH) "nvmlDevicePowerMizerModes_v1_t" {
+DevicePowerMizerModes_v1: BufferStruct size(12) align(4) flags(EQ_HASH) "nvmlDevicePowerMizerModes_v1_t" {
     current_mode: Int(U32) at 0 "int" set;
     mode: Int(U32) at 4 "int" set;
     supported_power_mizer_modes: Int(U32) at 8 "int" set;
 }
-ProcessUtilizationSample: Pod size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlProcessUtilizationSample_t" {
+ProcessUtilizationSample: BufferStruct size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlProcessUtilizationSample_t" {
     pid: Int(U32) at 0 "int" set;
     time_stamp: Int(U64) at 8 "int" set;
     sm_util: Int(U32) at 16 "int" set;
@@ -305,7 +305,7 @@ ProcessUtilizationSample: Pod size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlProc
     enc_util: Int(U32) at 24 "int" set;
     dec_util: Int(U32) at 28 "int" set;
 }
-ProcessUtilizationInfo_v1: Pod size(40) align(8) flags(EQ_HASH | ARRAY) "nvmlProcessUtilizationInfo_v1_t" {
+ProcessUtilizationInfo_v1: BufferStruct size(40) align(8) flags(EQ_HASH | ARRAY) "nvmlProcessUtilizationInfo_v1_t" {
     time_stamp: Int(U64) at 0 "int" set;
     pid: Int(U32) at 8 "int" set;
     sm_util: Int(U32) at 12 "int" set;
@@ -315,13 +315,13 @@ ProcessUtilizationInfo_v1: Pod size(40) align(8) flags(EQ_HASH | ARRAY) "nvmlPro
     jpg_util: Int(U32) at 28 "int" set;
     ofa_util: Int(U32) at 32 "int" set;
 }
-ProcessesUtilizationInfo_v1: Pod size(24) align(8) flags(EQ_HASH) "nvmlProcessesUtilizationInfo_t" {
+ProcessesUtilizationInfo_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "nvmlProcessesUtilizationInfo_t" {
     version: Int(U32) at 0 "int" set;
     process_samples_count: Hidden(U32, 0) at 4 "uint32" get;
     last_seen_time_stamp: Int(U64) at 8 "int" set;
-    proc_util_array: PointerPods(class::ProcessUtilizationInfo_v1, Count { offset: 4, size: 4 }) at 16 "ProcessUtilizationInfo_v1" set;
+    proc_util_array: PointerStructs(class::ProcessUtilizationInfo_v1, Count { offset: 4, size: 4 }) at 16 "ProcessUtilizationInfo_v1" set;
 }
-EccSramErrorStatus_v1: Pod size(104) align(8) flags(EQ_HASH) "nvmlEccSramErrorStatus_t" {
+EccSramErrorStatus_v1: BufferStruct size(104) align(8) flags(EQ_HASH) "nvmlEccSramErrorStatus_t" {
     version: Int(U32) at 0 "int" set;
     aggregate_unc_parity: Int(U64) at 8 "int" set;
     aggregate_unc_sec_ded: Int(U64) at 16 "int" set;
@@ -336,7 +336,7 @@ EccSramErrorStatus_v1: Pod size(104) align(8) flags(EQ_HASH) "nvmlEccSramErrorSt
     aggregate_unc_bucket_other: Int(U64) at 88 "int" set;
     b_threshold_exceeded: Int(U32) at 96 "int" set;
 }
-PlatformInfo_v1: Pod size(44) align(4) flags(EQ_HASH) "nvmlPlatformInfo_v1_t" {
+PlatformInfo_v1: BufferStruct size(44) align(4) flags(EQ_HASH) "nvmlPlatformInfo_v1_t" {
     version: Int(U32) at 0 "int" set;
     ib_guid: Fixed(U8, 16) at 4 "ndarray of uint8" set;
     rack_guid: Fixed(U8, 16) at 20 "ndarray of uint8" set;
@@ -346,7 +346,7 @@ PlatformInfo_v1: Pod size(44) align(4) flags(EQ_HASH) "nvmlPlatformInfo_v1_t" {
     peer_type: Int(U8) at 39 "int" set;
     module_id: Int(U8) at 40 "int" set;
 }
-PlatformInfo_v2: Pod size(44) align(4) flags(EQ_HASH) "nvmlPlatformInfo_t" {
+PlatformInfo_v2: BufferStruct size(44) align(4) flags(EQ_HASH) "nvmlPlatformInfo_t" {
     version: Int(U32) at 0 "int" set;
     ib_guid: Fixed(U8, 16) at 4 "ndarray of uint8" set;
     chassis_serial_number: Fixed(U8, 16) at 20 "ndarray of uint8" set;
@@ -356,7 +356,7 @@ PlatformInfo_v2: Pod size(44) align(4) flags(EQ_HASH) "nvmlPlatformInfo_t" {
     peer_type: Int(U8) at 39 "int" set;
     module_id: Int(U8) at 40 "int" set;
 }
-EccSramUniqueUncorrectedErrorEntry_v1: Pod size(28) align(4) flags(EQ_HASH | ARRAY) "nvmlEccSramUniqueUncorrectedErrorEntry_v1_t" {
+EccSramUniqueUncorrectedErrorEntry_v1: BufferStruct size(28) align(4) flags(EQ_HASH | ARRAY) "nvmlEccSramUniqueUncorrectedErrorEntry_v1_t" {
     unit: Int(U32) at 0 "int" set;
     location: Int(U32) at 4 "int" set;
     sublocation: Int(U32) at 8 "int" set;
@@ -365,12 +365,12 @@ EccSramUniqueUncorrectedErrorEntry_v1: Pod size(28) align(4) flags(EQ_HASH | ARR
     is_parity: Int(U32) at 20 "int" set;
     count: Int(U32) at 24 "int" set;
 }
-EccSramUniqueUncorrectedErrorCounts_v1: Pod size(16) align(8) flags(EQ_HASH) "nvmlEccSramUniqueUncorrectedErrorCounts_t" {
+EccSramUniqueUncorrectedErrorCounts_v1: BufferStruct size(16) align(8) flags(EQ_HASH) "nvmlEccSramUniqueUncorrectedErrorCounts_t" {
     version: Int(U32) at 0 "int" set;
     entry_count: Hidden(U32, 0) at 4 "uint32" get;
-    entries: PointerPods(class::EccSramUniqueUncorrectedErrorEntry_v1, Count { offset: 4, size: 4 }) at 8 "EccSramUniqueUncorrectedErrorEntry_v1" set;
+    entries: PointerStructs(class::EccSramUniqueUncorrectedErrorEntry_v1, Count { offset: 4, size: 4 }) at 8 "EccSramUniqueUncorrectedErrorEntry_v1" set;
 }
-RemappedRowsInfo_v2: Pod size(24) align(4) flags(EQ_HASH) "struct nvmlRemappedRowsInfo_v2_t" {
+RemappedRowsInfo_v2: BufferStruct size(24) align(4) flags(EQ_HASH) "struct nvmlRemappedRowsInfo_v2_t" {
     corr_active_remaps: Int(U32) at 0 "int" set;
     corr_inactive_remaps: Int(U32) at 4 "int" set;
     unc_active_remaps: Int(U32) at 8 "int" set;
@@ -378,35 +378,35 @@ RemappedRowsInfo_v2: Pod size(24) align(4) flags(EQ_HASH) "struct nvmlRemappedRo
     b_pending: Int(U32) at 16 "int" set;
     b_failure_occurred: Int(U32) at 20 "int" set;
 }
-_py_anon_pod1: Pod size(16) align(4) flags(EQ_HASH | ARRAY | PRIVATE) "struct nvmlGpuDynamicPstatesInfo_st.utilization" {
+_py_anon_pod1: BufferStruct size(16) align(4) flags(EQ_HASH | ARRAY | PRIVATE) "struct nvmlGpuDynamicPstatesInfo_st.utilization" {
     b_is_present: Int(U32) at 0 "int" set;
     percentage: Int(U32) at 4 "int" set;
     inc_threshold: Int(U32) at 8 "int" set;
     dec_threshold: Int(U32) at 12 "int" set;
 }
-GpuDynamicPstatesInfo: Pod size(132) align(4) flags(EQ_HASH) "nvmlGpuDynamicPstatesInfo_t" {
+GpuDynamicPstatesInfo: BufferStruct size(132) align(4) flags(EQ_HASH) "nvmlGpuDynamicPstatesInfo_t" {
     flags_: Int(U32) at 0 "int" set;
-    utilization: Pods(class::_py_anon_pod1, 8, None) at 4 "_py_anon_pod1" set;
+    utilization: BufferStructs(class::_py_anon_pod1, 8, None) at 4 "_py_anon_pod1" set;
 }
-AdaptiveTgpModeInfo_v1: Pod size(20) align(4) flags(EQ_HASH) "nvmlAdaptiveTgpModeInfo_v1_t" {
+AdaptiveTgpModeInfo_v1: BufferStruct size(20) align(4) flags(EQ_HASH) "nvmlAdaptiveTgpModeInfo_v1_t" {
     in_band_enable_request: Int(I32) at 0 "int" set;
     feature_allowed_by_admin: Int(I32) at 4 "int" set;
     admin_override_enabled: Int(I32) at 8 "int" set;
     enablement_status: Int(I32) at 12 "int" set;
     adjusted_limit_mw: Int(U32) at 16 "int" set;
 }
-VgpuPlacementList_v2: Pod size(32) align(8) flags(EQ_HASH) "nvmlVgpuPlacementList_t" {
+VgpuPlacementList_v2: BufferStruct size(32) align(8) flags(EQ_HASH) "nvmlVgpuPlacementList_t" {
     version: Int(U32) at 0 "int" set;
     placement_size: Int(U32) at 4 "int" set;
     count: Hidden(U32, 0) at 8 "uint32" get;
     placement_ids: PointerInts(U32, Count { offset: 8, size: 4 }) at 16 "ndarray of uint32" set;
     mode: Int(U32) at 24 "int" set;
 }
-VgpuTypeBar1Info_v1: Pod size(16) align(8) flags(EQ_HASH) "nvmlVgpuTypeBar1Info_t" {
+VgpuTypeBar1Info_v1: BufferStruct size(16) align(8) flags(EQ_HASH) "nvmlVgpuTypeBar1Info_t" {
     version: Int(U32) at 0 "int" set;
     bar1size: Int(U64) at 8 "int" set;
 }
-VgpuInstanceUtilizationSample: Pod size(48) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuInstanceUtilizationSample_t" {
+VgpuInstanceUtilizationSample: BufferStruct size(48) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuInstanceUtilizationSample_t" {
     vgpu_instance: Int(U32) at 0 "int" set;
     time_stamp: Int(U64) at 8 "int" set;
     sm_util: Records(class::Value, 0) at 16 "record array of Value" set;
@@ -414,7 +414,7 @@ VgpuInstanceUtilizationSample: Pod size(48) align(8) flags(EQ_HASH | ARRAY) "nvm
     enc_util: Records(class::Value, 0) at 32 "record array of Value" set;
     dec_util: Records(class::Value, 0) at 40 "record array of Value" set;
 }
-VgpuInstanceUtilizationInfo_v1: Pod size(64) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuInstanceUtilizationInfo_v1_t" {
+VgpuInstanceUtilizationInfo_v1: BufferStruct size(64) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuInstanceUtilizationInfo_v1_t" {
     time_stamp: Int(U64) at 0 "int" set;
     vgpu_instance: Int(U32) at 8 "int" set;
     sm_util: Records(class::Value, 0) at 16 "record array of Value" set;
@@ -424,14 +424,14 @@ VgpuInstanceUtilizationInfo_v1: Pod size(64) align(8) flags(EQ_HASH | ARRAY) "nv
     jpg_util: Records(class::Value, 0) at 48 "record array of Value" set;
     ofa_util: Records(class::Value, 0) at 56 "record array of Value" set;
 }
-VgpuInstancesUtilizationInfo_v1: Pod size(32) align(8) flags(EQ_HASH) "nvmlVgpuInstancesUtilizationInfo_t" {
+VgpuInstancesUtilizationInfo_v1: BufferStruct size(32) align(8) flags(EQ_HASH) "nvmlVgpuInstancesUtilizationInfo_t" {
     version: Int(U32) at 0 "int" set;
     sample_val_type: Int(I32) at 4 "int" set;
     vgpu_instance_count: Hidden(U32, 0) at 8 "uint32" get;
     last_seen_time_stamp: Int(U64) at 16 "int" set;
-    vgpu_util_array: PointerPods(class::VgpuInstanceUtilizationInfo_v1, Count { offset: 8, size: 4 }) at 24 "VgpuInstanceUtilizationInfo_v1" set;
+    vgpu_util_array: PointerStructs(class::VgpuInstanceUtilizationInfo_v1, Count { offset: 8, size: 4 }) at 24 "VgpuInstanceUtilizationInfo_v1" set;
 }
-VgpuProcessUtilizationSample: Pod size(96) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuProcessUtilizationSample_t" {
+VgpuProcessUtilizationSample: BufferStruct size(96) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuProcessUtilizationSample_t" {
     vgpu_instance: Int(U32) at 0 "int" set;
     pid: Int(U32) at 4 "int" set;
     process_name: Fixed(I8, 64) at 8 "ndarray of int8" set;
@@ -441,7 +441,7 @@ VgpuProcessUtilizationSample: Pod size(96) align(8) flags(EQ_HASH | ARRAY) "nvml
     enc_util: Int(U32) at 88 "int" set;
     dec_util: Int(U32) at 92 "int" set;
 }
-VgpuProcessUtilizationInfo_v1: Pod size(104) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuProcessUtilizationInfo_v1_t" {
+VgpuProcessUtilizationInfo_v1: BufferStruct size(104) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuProcessUtilizationInfo_v1_t" {
     process_name: Fixed(I8, 64) at 0 "ndarray of int8" set;
     time_stamp: Int(U64) at 64 "int" set;
     vgpu_instance: Int(U32) at 72 "int" set;
@@ -453,24 +453,24 @@ VgpuProcessUtilizationInfo_v1: Pod size(104) align(8) flags(EQ_HASH | ARRAY) "nv
     jpg_util: Int(U32) at 96 "int" set;
     ofa_util: Int(U32) at 100 "int" set;
 }
-VgpuProcessesUtilizationInfo_v1: Pod size(24) align(8) flags(EQ_HASH) "nvmlVgpuProcessesUtilizationInfo_t" {
+VgpuProcessesUtilizationInfo_v1: BufferStruct size(24) align(8) flags(EQ_HASH) "nvmlVgpuProcessesUtilizationInfo_t" {
     version: Int(U32) at 0 "int" set;
     vgpu_process_count: Hidden(U32, 0) at 4 "uint32" get;
     last_seen_time_stamp: Int(U64) at 8 "int" set;
-    vgpu_proc_util_array: PointerPods(class::VgpuProcessUtilizationInfo_v1, Count { offset: 4, size: 4 }) at 16 "VgpuProcessUtilizationInfo_v1" set;
+    vgpu_proc_util_array: PointerStructs(class::VgpuProcessUtilizationInfo_v1, Count { offset: 4, size: 4 }) at 16 "VgpuProcessUtilizationInfo_v1" set;
 }
-_py_anon_pod2: Pod size(8) align(4) flags(EQ_HASH | PRIVATE) "nvmlVgpuSchedulerParams_t.vgpuSchedDataWithARR" {
+_py_anon_pod2: BufferStruct size(8) align(4) flags(EQ_HASH | PRIVATE) "nvmlVgpuSchedulerParams_t.vgpuSchedDataWithARR" {
     avg_factor: Int(U32) at 0 "int" set;
     timeslice: Int(U32) at 4 "int" set;
 }
-_py_anon_pod3: Pod size(4) align(4) flags(EQ_HASH | PRIVATE) "nvmlVgpuSchedulerParams_t.vgpuSchedData" {
+_py_anon_pod3: BufferStruct size(4) align(4) flags(EQ_HASH | PRIVATE) "nvmlVgpuSchedulerParams_t.vgpuSchedData" {
     timeslice: Int(U32) at 0 "int" set;
 }
-VgpuSchedulerParams: Pod size(8) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerParams_t" {
-    vgpu_sched_data_with_arr: Pod(class::_py_anon_pod2) at 0 "_py_anon_pod2" set;
-    vgpu_sched_data: Pod(class::_py_anon_pod3) at 0 "_py_anon_pod3" set;
+VgpuSchedulerParams: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerParams_t" {
+    vgpu_sched_data_with_arr: BufferStruct(class::_py_anon_pod2) at 0 "_py_anon_pod2" set;
+    vgpu_sched_data: BufferStruct(class::_py_anon_pod3) at 0 "_py_anon_pod3" set;
 }
-VgpuSchedulerLogEntry: Pod size(48) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuSchedulerLogEntry_t" {
+VgpuSchedulerLogEntry: BufferStruct size(48) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuSchedulerLogEntry_t" {
     timestamp: Int(U64) at 0 "int" set;
     time_run_total: Int(U64) at 8 "int" set;
     time_run: Int(U64) at 16 "int" set;
@@ -478,31 +478,31 @@ VgpuSchedulerLogEntry: Pod size(48) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuSch
     target_time_slice: Int(U64) at 32 "int" set;
     cumulative_preemption_time: Int(U64) at 40 "int" set;
 }
-VgpuSchedulerLog: Pod size(9624) align(8) flags(EQ_HASH) "nvmlVgpuSchedulerLog_t" {
+VgpuSchedulerLog: BufferStruct size(9624) align(8) flags(EQ_HASH) "nvmlVgpuSchedulerLog_t" {
     engine_id: Int(U32) at 0 "int" set;
     scheduler_policy: Int(U32) at 4 "int" set;
     arr_mode: Int(U32) at 8 "int" set;
-    scheduler_params: Pod(class::VgpuSchedulerParams) at 12 "VgpuSchedulerParams" set;
+    scheduler_params: BufferStruct(class::VgpuSchedulerParams) at 12 "VgpuSchedulerParams" set;
     entries_count: Int(U32) at 20 "int" set;
-    log_entries: Pods(class::VgpuSchedulerLogEntry, 200, None) at 24 "VgpuSchedulerLogEntry" set;
+    log_entries: BufferStructs(class::VgpuSchedulerLogEntry, 200, None) at 24 "VgpuSchedulerLogEntry" set;
 }
-VgpuSchedulerGetState: Pod size(16) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerGetState_t" {
+VgpuSchedulerGetState: BufferStruct size(16) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerGetState_t" {
     scheduler_policy: Int(U32) at 0 "int" set;
     arr_mode: Int(U32) at 4 "int" set;
-    scheduler_params: Pod(class::VgpuSchedulerParams) at 8 "VgpuSchedulerParams" set;
+    scheduler_params: BufferStruct(class::VgpuSchedulerParams) at 8 "VgpuSchedulerParams" set;
 }
-_py_anon_pod4: Pod size(8) align(4) flags(EQ_HASH | PRIVATE) "nvmlVgpuSchedulerSetParams_t.vgpuSchedDataWithARR" {
+_py_anon_pod4: BufferStruct size(8) align(4) flags(EQ_HASH | PRIVATE) "nvmlVgpuSchedulerSetParams_t.vgpuSchedDataWithARR" {
     avg_factor: Int(U32) at 0 "int" set;
     frequency: Int(U32) at 4 "int" set;
 }
-_py_anon_pod5: Pod size(4) align(4) flags(EQ_HASH | PRIVATE) "nvmlVgpuSchedulerSetParams_t.vgpuSchedData" {
+_py_anon_pod5: BufferStruct size(4) align(4) flags(EQ_HASH | PRIVATE) "nvmlVgpuSchedulerSetParams_t.vgpuSchedData" {
     timeslice: Int(U32) at 0 "int" set;
 }
-VgpuSchedulerSetParams: Pod size(8) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerSetParams_t" {
-    vgpu_sched_data_with_arr: Pod(class::_py_anon_pod4) at 0 "_py_anon_pod4" set;
-    vgpu_sched_data: Pod(class::_py_anon_pod5) at 0 "_py_anon_pod5" set;
+VgpuSchedulerSetParams: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerSetParams_t" {
+    vgpu_sched_data_with_arr: BufferStruct(class::_py_anon_pod4) at 0 "_py_anon_pod4" set;
+    vgpu_sched_data: BufferStruct(class::_py_anon_pod5) at 0 "_py_anon_pod5" set;
 }
-VgpuSchedulerCapabilities: Pod size(40) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerCapabilities_t" {
+VgpuSchedulerCapabilities: BufferStruct size(40) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerCapabilities_t" {
     supported_schedulers: Fixed(U32, 3) at 0 "ndarray of uint32" set;
     max_timeslice: Int(U32) at 12 "int" set;
     min_timeslice: Int(U32) at 16 "int" set;
@@ -512,7 +512,7 @@ VgpuSchedulerCapabilities: Pod size(40) align(4) flags(EQ_HASH) "nvmlVgpuSchedul
     max_avg_factor_for_arr: Int(U32) at 32 "int" set;
     min_avg_factor_for_arr: Int(U32) at 36 "int" set;
 }
-VgpuLicenseExpiry: Pod size(16) align(4) flags(EQ_HASH) "nvmlVgpuLicenseExpiry_t" {
+VgpuLicenseExpiry: BufferStruct size(16) align(4) flags(EQ_HASH) "nvmlVgpuLicenseExpiry_t" {
     year: Int(U32) at 0 "int" set;
     month: Int(U16) at 4 "int" set;
     day: Int(U16) at 6 "int" set;
@@ -521,12 +521,12 @@ VgpuLicenseExpiry: Pod size(16) align(4) flags(EQ_HASH) "nvmlVgpuLicenseExpiry_t
     sec: Int(U16) at 12 "int" set;
     status: Int(U8) at 14 "int" set;
 }
-VgpuLicenseInfo: Pod size(24) align(4) flags(EQ_HASH) "nvmlVgpuLicenseInfo_t" {
+VgpuLicenseInfo: BufferStruct size(24) align(4) flags(EQ_HASH) "nvmlVgpuLicenseInfo_t" {
     is_licensed: Int(U8) at 0 "int" set;
-    license_expiry: Pod(class::VgpuLicenseExpiry) at 4 "VgpuLicenseExpiry" set;
+    license_expiry: BufferStruct(class::VgpuLicenseExpiry) at 4 "VgpuLicenseExpiry" set;
     current_state: Int(U32) at 20 "int" set;
 }
-GridLicenseExpiry: Pod size(16) align(4) flags(EQ_HASH) "nvmlGridLicenseExpiry_t" {
+GridLicenseExpiry: BufferStruct size(16) align(4) flags(EQ_HASH) "nvmlGridLicenseExpiry_t" {
     year: Int(U32) at 0 "int" set;
     month: Int(U16) at 4 "int" set;
     day: Int(U16) at 6 "int" set;
@@ -535,7 +535,7 @@ GridLicenseExpiry: Pod size(16) align(4) flags(EQ_HASH) "nvmlGridLicenseExpiry_t
     sec: Int(U16) at 12 "int" set;
     status: Int(U8) at 14 "int" set;
 }
-GridLicensableFeature: Pod size(284) align(4) flags(EQ_HASH | ARRAY) "nvmlGridLicensableFeature_t" {
+GridLicensableFeature: BufferStruct size(284) align(4) flags(EQ_HASH | ARRAY) "nvmlGridLicensableFeature_t" {
     feature_code: Int(I32) at 0 "int" set;
     feature_state: Int(U32) at 4 "int" set;
     license_info: Fixed(I8, 128) at 8 "ndarray of int8" set;
@@ -543,58 +543,58 @@ GridLicensableFeature: Pod size(284) align(4) flags(EQ_HASH | ARRAY) "nvmlGridLi
     feature_enabled: Int(U32) at 264 "int" set;
     license_expiry: Records(class::GridLicenseExpiry, 0) at 268 "record array of GridLicenseExpiry" set;
 }
-GridLicensableFeatures: Pod size(860) align(4) flags(EQ_HASH) "nvmlGridLicensableFeatures_t" {
+GridLicensableFeatures: BufferStruct size(860) align(4) flags(EQ_HASH) "nvmlGridLicensableFeatures_t" {
     is_grid_license_supported: Int(I32) at 0 "int" set;
     licensable_features_count: Hidden(U32, 0) at 4 "uint32" get;
-    grid_licensable_features: Pods(class::GridLicensableFeature, 3, Some(Count { offset: 4, size: 4 })) at 8 "GridLicensableFeature" set;
+    grid_licensable_features: BufferStructs(class::GridLicensableFeature, 3, Some(Count { offset: 4, size: 4 })) at 8 "GridLicensableFeature" set;
 }
-VgpuTypeIdInfo_v1: Pod size(16) align(8) flags(EQ_HASH) "nvmlVgpuTypeIdInfo_t" {
+VgpuTypeIdInfo_v1: BufferStruct size(16) align(8) flags(EQ_HASH) "nvmlVgpuTypeIdInfo_t" {
     version: Int(U32) at 0 "int" set;
     vgpu_count: Hidden(U32, 0) at 4 "uint32" get;
     vgpu_type_ids: PointerInts(U32, Count { offset: 4, size: 4 }) at 8 "ndarray of uint32" set;
 }
-ActiveVgpuInstanceInfo_v1: Pod size(16) align(8) flags(EQ_HASH) "nvmlActiveVgpuInstanceInfo_t" {
+ActiveVgpuInstanceInfo_v1: BufferStruct size(16) align(8) flags(EQ_HASH) "nvmlActiveVgpuInstanceInfo_t" {
     version: Int(U32) at 0 "int" set;
     vgpu_count: Hidden(U32, 0) at 4 "uint32" get;
     vgpu_instances: PointerInts(U32, Count { offset: 4, size: 4 }) at 8 "ndarray of uint32" set;
 }
-VgpuSchedulerState_v1: Pod size(24) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerState_t" {
+VgpuSchedulerState_v1: BufferStruct size(24) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerState_t" {
     version: Int(U32) at 0 "int" set;
     engine_id: Int(U32) at 4 "int" set;
     scheduler_policy: Int(U32) at 8 "int" set;
     enable_arr_mode: Int(U32) at 12 "int" set;
-    scheduler_params: Pod(class::VgpuSchedulerSetParams) at 16 "VgpuSchedulerSetParams" set;
+    scheduler_params: BufferStruct(class::VgpuSchedulerSetParams) at 16 "VgpuSchedulerSetParams" set;
 }
-VgpuSchedulerStateInfo_v1: Pod size(24) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerStateInfo_t" {
+VgpuSchedulerStateInfo_v1: BufferStruct size(24) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerStateInfo_t" {
     version: Int(U32) at 0 "int" set;
     engine_id: Int(U32) at 4 "int" set;
     scheduler_policy: Int(U32) at 8 "int" set;
     arr_mode: Int(U32) at 12 "int" set;
-    scheduler_params: Pod(class::VgpuSchedulerParams) at 16 "VgpuSchedulerParams" set;
+    scheduler_params: BufferStruct(class::VgpuSchedulerParams) at 16 "VgpuSchedulerParams" set;
 }
-VgpuSchedulerLogInfo_v1: Pod size(9632) align(8) flags(EQ_HASH) "nvmlVgpuSchedulerLogInfo_t" {
+VgpuSchedulerLogInfo_v1: BufferStruct size(9632) align(8) flags(EQ_HASH) "nvmlVgpuSchedulerLogInfo_t" {
     version: Int(U32) at 0 "int" set;
     engine_id: Int(U32) at 4 "int" set;
     scheduler_policy: Int(U32) at 8 "int" set;
     arr_mode: Int(U32) at 12 "int" set;
-    scheduler_params: Pod(class::VgpuSchedulerParams) at 16 "VgpuSchedulerParams" set;
+    scheduler_params: BufferStruct(class::VgpuSchedulerParams) at 16 "VgpuSchedulerParams" set;
     entries_count: Int(U32) at 24 "int" set;
-    log_entries: Pods(class::VgpuSchedulerLogEntry, 200, None) at 32 "VgpuSchedulerLogEntry" set;
+    log_entries: BufferStructs(class::VgpuSchedulerLogEntry, 200, None) at 32 "VgpuSchedulerLogEntry" set;
 }
-VgpuCreatablePlacementInfo_v1: Pod size(32) align(8) flags(EQ_HASH) "nvmlVgpuCreatablePlacementInfo_t" {
+VgpuCreatablePlacementInfo_v1: BufferStruct size(32) align(8) flags(EQ_HASH) "nvmlVgpuCreatablePlacementInfo_t" {
     version: Int(U32) at 0 "int" set;
     vgpu_type_id: Int(U32) at 4 "int" set;
     count: Int(U32) at 8 "int" set;
     placement_ids: PointerInts(U32, Count { offset: 24, size: 4 }) at 16 "ndarray of uint32" set;
     placement_size: Hidden(U32, 0) at 24 "uint32" get;
 }
-VgpuSchedulerStateInfo_v2: Pod size(16) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerStateInfo_v2_t" {
+VgpuSchedulerStateInfo_v2: BufferStruct size(16) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerStateInfo_v2_t" {
     engine_id: Int(U32) at 0 "int" set;
     scheduler_policy: Int(U32) at 4 "int" set;
     avg_factor: Int(U32) at 8 "int" set;
     timeslice: Int(U32) at 12 "int" set;
 }
-VgpuSchedulerLogEntry_v2: Pod size(56) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuSchedulerLogEntry_v2_t" {
+VgpuSchedulerLogEntry_v2: BufferStruct size(56) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpuSchedulerLogEntry_v2_t" {
     timestamp: Int(U64) at 0 "int" set;
     time_run_total: Int(U64) at 8 "int" set;
     time_run: Int(U64) at 16 "int" set;
@@ -603,21 +603,21 @@ VgpuSchedulerLogEntry_v2: Pod size(56) align(8) flags(EQ_HASH | ARRAY) "nvmlVgpu
     cumulative_preemption_time: Int(U64) at 40 "int" set;
     weight: Int(U32) at 48 "int" set;
 }
-VgpuSchedulerLogInfo_v2: Pod size(11224) align(8) flags(EQ_HASH) "nvmlVgpuSchedulerLogInfo_v2_t" {
+VgpuSchedulerLogInfo_v2: BufferStruct size(11224) align(8) flags(EQ_HASH) "nvmlVgpuSchedulerLogInfo_v2_t" {
     engine_id: Int(U32) at 0 "int" set;
     scheduler_policy: Int(U32) at 4 "int" set;
     avg_factor: Int(U32) at 8 "int" set;
     timeslice: Int(U32) at 12 "int" set;
     entries_count: Int(U32) at 16 "int" set;
-    log_entries: Pods(class::VgpuSchedulerLogEntry_v2, 200, None) at 24 "VgpuSchedulerLogEntry_v2" set;
+    log_entries: BufferStructs(class::VgpuSchedulerLogEntry_v2, 200, None) at 24 "VgpuSchedulerLogEntry_v2" set;
 }
-VgpuSchedulerState_v2: Pod size(16) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerState_v2_t" {
+VgpuSchedulerState_v2: BufferStruct size(16) align(4) flags(EQ_HASH) "nvmlVgpuSchedulerState_v2_t" {
     engine_id: Int(U32) at 0 "int" set;
     scheduler_policy: Int(U32) at 4 "int" set;
     avg_factor: Int(U32) at 8 "int" set;
     frequency: Int(U32) at 12 "int" set;
 }
-FieldValue: Pod size(40) align(8) flags(EQ_HASH | ARRAY) "nvmlFieldValue_t" {
+FieldValue: BufferStruct size(40) align(8) flags(EQ_HASH | ARRAY) "nvmlFieldValue_t" {
     field_id: Int(U32) at 0 "int" set;
     scope_id: Int(U32) at 4 "int" set;
     timestamp: Int(I64) at 8 "int" set;
@@ -626,60 +626,60 @@ FieldValue: Pod size(40) align(8) flags(EQ_HASH | ARRAY) "nvmlFieldValue_t" {
     nvml_return: Int(I32) at 28 "int" set;
     value: Records(class::Value, 0) at 32 "record array of Value" set;
 }
-HwbcEntry: Pod size(36) align(4) flags(EQ_HASH | ARRAY) "nvmlHwbcEntry_t" {
+HwbcEntry: BufferStruct size(36) align(4) flags(EQ_HASH | ARRAY) "nvmlHwbcEntry_t" {
     hwbc_id: Int(U32) at 0 "int" set;
     firmware_version: Fixed(I8, 32) at 4 "ndarray of int8" set;
 }
-LedState: Pod size(260) align(4) flags(EQ_HASH) "nvmlLedState_t" {
+LedState: BufferStruct size(260) align(4) flags(EQ_HASH) "nvmlLedState_t" {
     cause: Str(256) at 0 "str" set;
     color: Int(I32) at 256 "int" set;
 }
-UnitInfo: Pod size(384) align(1) flags(EQ_HASH) "nvmlUnitInfo_t" {
+UnitInfo: BufferStruct size(384) align(1) flags(EQ_HASH) "nvmlUnitInfo_t" {
     name: Str(96) at 0 "str" set;
     id: Str(96) at 96 "str" set;
     serial: Str(96) at 192 "str" set;
     firmware_version: Str(96) at 288 "str" set;
 }
-PSUInfo: Pod size(268) align(4) flags(EQ_HASH) "nvmlPSUInfo_t" {
+PSUInfo: BufferStruct size(268) align(4) flags(EQ_HASH) "nvmlPSUInfo_t" {
     state: Str(256) at 0 "str" set;
     current: Int(U32) at 256 "int" set;
     voltage: Int(U32) at 260 "int" set;
     power: Int(U32) at 264 "int" set;
 }
-UnitFanInfo: Pod size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlUnitFanInfo_t" {
+UnitFanInfo: BufferStruct size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlUnitFanInfo_t" {
     speed: Int(U32) at 0 "int" set;
     state: Int(I32) at 4 "int" set;
 }
-UnitFanSpeeds: Pod size(196) align(4) flags(EQ_HASH) "nvmlUnitFanSpeeds_t" {
-    fans: Pods(class::UnitFanInfo, 24, None) at 0 "UnitFanInfo" set;
+UnitFanSpeeds: BufferStruct size(196) align(4) flags(EQ_HASH) "nvmlUnitFanSpeeds_t" {
+    fans: BufferStructs(class::UnitFanInfo, 24, None) at 0 "UnitFanInfo" set;
     count: Int(U32) at 192 "int" set;
 }
-EventData: Pod size(32) align(8) flags(EQ_HASH) "nvmlEventData_t" {
+EventData: BufferStruct size(32) align(8) flags(EQ_HASH) "nvmlEventData_t" {
     device_: Intptr at 0 "int" set;
     event_type: Int(U64) at 8 "int" set;
     event_data: Int(U64) at 16 "int" set;
     gpu_instance_id: Int(U32) at 24 "int" set;
     compute_instance_id: Int(U32) at 28 "int" set;
 }
-EventSetGetContextCount_v1: Pod size(4) align(4) flags(EQ_HASH) "nvmlEventSetGetContextCount_v1_t" {
+EventSetGetContextCount_v1: BufferStruct size(4) align(4) flags(EQ_HASH) "nvmlEventSetGetContextCount_v1_t" {
     count: Int(U32) at 0 "int" set;
 }
-EventSetGetContextInfo_v1: Pod size(20) align(4) flags(EQ_HASH) "nvmlEventSetGetContextInfo_v1_t" {
+EventSetGetContextInfo_v1: BufferStruct size(20) align(4) flags(EQ_HASH) "nvmlEventSetGetContextInfo_v1_t" {
     index: Int(U32) at 0 "int" set;
     nvml_gpu_operational_event_context_type: Int(U32) at 4 "int" set;
     source_event_context_type: Int(U32) at 8 "int" set;
     data_size: Int(U32) at 12 "int" set;
     data_format_version: Int(U16) at 16 "int" set;
 }
-EventSetGetGpuOperationalEventContextLegacyXid_v1: Pod size(8) align(4) flags(EQ_HASH) "nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1_t" {
+EventSetGetGpuOperationalEventContextLegacyXid_v1: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1_t" {
     index: Int(U32) at 0 "int" set;
     xid_code: Int(U32) at 4 "int" set;
 }
-SystemEventData_v1: Pod size(16) align(8) flags(EQ_HASH | ARRAY) "nvmlSystemEventData_v1_t" {
+SystemEventData_v1: BufferStruct size(16) align(8) flags(EQ_HASH | ARRAY) "nvmlSystemEventData_v1_t" {
     event_type: Int(U64) at 0 "int" set;
     gpu_id: Int(U32) at 8 "int" set;
 }
-AccountingStats: Pod size(56) align(8) flags(EQ_HASH) "nvmlAccountingStats_t" {
+AccountingStats: BufferStruct size(56) align(8) flags(EQ_HASH) "nvmlAccountingStats_t" {
     gpu_utilization: Int(U32) at 0 "int" set;
     memory_utilization: Int(U32) at 4 "int" set;
     max_memory_usage: Int(U64) at 8 "int" set;
@@ -688,7 +688,7 @@ AccountingStats: Pod size(56) align(8) flags(EQ_HASH) "nvmlAccountingStats_t" {
     is_running: Int(U32) at 32 "int" set;
     reserved: Hidden(U32, 5) at 36 "uint32" get;
 }
-AccountingStats_v2: Pod size(64) align(8) flags(EQ_HASH) "nvmlAccountingStats_v2_t" {
+AccountingStats_v2: BufferStruct size(64) align(8) flags(EQ_HASH) "nvmlAccountingStats_v2_t" {
     pid: Int(U32) at 0 "int" set;
     is_running: Int(U32) at 4 "int" set;
     gpu_utilization: Int(U32) at 8 "int" set;
@@ -700,7 +700,7 @@ AccountingStats_v2: Pod size(64) align(8) flags(EQ_HASH) "nvmlAccountingStats_v2
     time: Int(U64) at 48 "int" set;
     start_time: Int(U64) at 56 "int" set;
 }
-EncoderSessionInfo: Pod size(32) align(4) flags(EQ_HASH | ARRAY) "nvmlEncoderSessionInfo_t" {
+EncoderSessionInfo: BufferStruct size(32) align(4) flags(EQ_HASH | ARRAY) "nvmlEncoderSessionInfo_t" {
     session_id: Int(U32) at 0 "int" set;
     pid: Int(U32) at 4 "int" set;
     vgpu_instance: Int(U32) at 8 "int" set;
@@ -710,12 +710,12 @@ EncoderSessionInfo: Pod size(32) align(4) flags(EQ_HASH | ARRAY) "nvmlEncoderSes
     average_fps: Int(U32) at 24 "int" set;
     average_latency: Int(U32) at 28 "int" set;
 }
-FBCStats: Pod size(12) align(4) flags(EQ_HASH) "nvmlFBCStats_t" {
+FBCStats: BufferStruct size(12) align(4) flags(EQ_HASH) "nvmlFBCStats_t" {
     sessions_count: Int(U32) at 0 "int" set;
     average_fps: Int(U32) at 4 "int" set;
     average_latency: Int(U32) at 8 "int" set;
 }
-FBCSessionInfo: Pod size(48) align(4) flags(EQ_HASH | ARRAY) "nvmlFBCSessionInfo_t" {
+FBCSessionInfo: BufferStruct size(48) align(4) flags(EQ_HASH | ARRAY) "nvmlFBCSessionInfo_t" {
     session_id: Int(U32) at 0 "int" set;
     pid: Int(U32) at 4 "int" set;
     vgpu_instance: Int(U32) at 8 "int" set;
@@ -729,23 +729,23 @@ FBCSessionInfo: Pod size(48) align(4) flags(EQ_HASH | ARRAY) "nvmlFBCSessionInfo
     average_fps: Int(U32) at 40 "int" set;
     average_latency: Int(U32) at 44 "int" set;
 }
-ConfComputeSystemCaps: Pod size(8) align(4) flags(EQ_HASH) "nvmlConfComputeSystemCaps_t" {
+ConfComputeSystemCaps: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlConfComputeSystemCaps_t" {
     cpu_caps: Int(U32) at 0 "int" set;
     gpus_caps: Int(U32) at 4 "int" set;
 }
-ConfComputeSystemState: Pod size(12) align(4) flags(EQ_HASH) "nvmlConfComputeSystemState_t" {
+ConfComputeSystemState: BufferStruct size(12) align(4) flags(EQ_HASH) "nvmlConfComputeSystemState_t" {
     environment: Int(U32) at 0 "int" set;
     cc_feature: Int(U32) at 4 "int" set;
     dev_tools_mode: Int(U32) at 8 "int" set;
 }
-SystemConfComputeSettings_v1: Pod size(20) align(4) flags(EQ_HASH) "nvmlSystemConfComputeSettings_t" {
+SystemConfComputeSettings_v1: BufferStruct size(20) align(4) flags(EQ_HASH) "nvmlSystemConfComputeSettings_t" {
     version: Int(U32) at 0 "int" set;
     environment: Int(U32) at 4 "int" set;
     cc_feature: Int(U32) at 8 "int" set;
     dev_tools_mode: Int(U32) at 12 "int" set;
     multi_gpu_mode: Int(U32) at 16 "int" set;
 }
-SystemConfComputeSettings_v2: Pod size(24) align(4) flags(EQ_HASH) "nvmlSystemConfComputeSettings_v2_t" {
+SystemConfComputeSettings_v2: BufferStruct size(24) align(4) flags(EQ_HASH) "nvmlSystemConfComputeSettings_v2_t" {
     version: Int(U32) at 0 "int" set;
     environment: Int(U32) at 4 "int" set;
     cc_feature: Int(U32) at 8 "int" set;
@@ -753,17 +753,17 @@ SystemConfComputeSettings_v2: Pod size(24) align(4) flags(EQ_HASH) "nvmlSystemCo
     multi_gpu_mode: Int(U32) at 16 "int" set;
     tdisp_state: Int(U32) at 20 "int" set;
 }
-ConfComputeMemSizeInfo: Pod size(16) align(8) flags(EQ_HASH) "nvmlConfComputeMemSizeInfo_t" {
+ConfComputeMemSizeInfo: BufferStruct size(16) align(8) flags(EQ_HASH) "nvmlConfComputeMemSizeInfo_t" {
     protected_mem_size_kib: Int(U64) at 0 "int" set;
     unprotected_mem_size_kib: Int(U64) at 8 "int" set;
 }
-ConfComputeGpuCertificate: Pod size(9224) align(4) flags(EQ_HASH) "nvmlConfComputeGpuCertificate_t" {
+ConfComputeGpuCertificate: BufferStruct size(9224) align(4) flags(EQ_HASH) "nvmlConfComputeGpuCertificate_t" {
     cert_chain_size: Hidden(U32, 0) at 0 "uint32" get;
     attestation_cert_chain_size: Hidden(U32, 0) at 4 "uint32" get;
     cert_chain: Counted(U8, 4096, Count { offset: 0, size: 4 }) at 8 "ndarray of uint8" set;
     attestation_cert_chain: Counted(U8, 5120, Count { offset: 4, size: 4 }) at 4104 "ndarray of uint8" set;
 }
-ConfComputeGpuAttestationReport: Pod size(12332) align(4) flags(EQ_HASH) "nvmlConfComputeGpuAttestationReport_t" {
+ConfComputeGpuAttestationReport: BufferStruct size(12332) align(4) flags(EQ_HASH) "nvmlConfComputeGpuAttestationReport_t" {
     is_cec_attestation_report_present: Int(U32) at 0 "int" set;
     attestation_report_size: Hidden(U32, 0) at 4 "uint32" get;
     cec_attestation_report_size: Hidden(U32, 0) at 8 "uint32" get;
@@ -771,7 +771,7 @@ ConfComputeGpuAttestationReport: Pod size(12332) align(4) flags(EQ_HASH) "nvmlCo
     attestation_report: Counted(U8, 8192, Count { offset: 4, size: 4 }) at 44 "ndarray of uint8" set;
     cec_attestation_report: Counted(U8, 4096, Count { offset: 8, size: 4 }) at 8236 "ndarray of uint8" set;
 }
-GpuFabricInfo_v2: Pod size(36) align(4) flags(EQ_HASH) "nvmlGpuFabricInfo_v2_t" {
+GpuFabricInfo_v2: BufferStruct size(36) align(4) flags(EQ_HASH) "nvmlGpuFabricInfo_v2_t" {
     version: Int(U32) at 0 "int" set;
     cluster_uuid: Fixed(U8, 16) at 4 "ndarray of uint8" set;
     status: Int(I32) at 20 "int" set;
@@ -779,7 +779,7 @@ GpuFabricInfo_v2: Pod size(36) align(4) flags(EQ_HASH) "nvmlGpuFabricInfo_v2_t" 
     state: Int(U8) at 28 "int" set;
     health_mask: Int(U32) at 32 "int" set;
 }
-GpuFabricInfo_v3: Pod size(40) align(4) flags(EQ_HASH) "nvmlGpuFabricInfoV_t" {
+GpuFabricInfo_v3: BufferStruct size(40) align(4) flags(EQ_HASH) "nvmlGpuFabricInfoV_t" {
     version: Int(U32) at 0 "int" set;
     cluster_uuid: Fixed(U8, 16) at 4 "ndarray of uint8" set;
     status: Int(I32) at 20 "int" set;
@@ -788,25 +788,25 @@ GpuFabricInfo_v3: Pod size(40) align(4) flags(EQ_HASH) "nvmlGpuFabricInfoV_t" {
     health_mask: Int(U32) at 32 "int" set;
     health_summary: Int(U8) at 36 "int" set;
 }
-GpuFabricClique_v1: Pod size(8) align(4) flags(EQ_HASH) "nvmlGpuFabricClique_v1_t" {
+GpuFabricClique_v1: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlGpuFabricClique_v1_t" {
     type: Int(U8) at 0 "int" set;
     id: Int(U32) at 4 "int" set;
 }
-GpuFabricInfo_v4: Pod size(548) align(4) flags(EQ_HASH) "nvmlGpuFabricInfo_v4_t" {
+GpuFabricInfo_v4: BufferStruct size(548) align(4) flags(EQ_HASH) "nvmlGpuFabricInfo_v4_t" {
     cluster_uuid: Fixed(U8, 16) at 0 "ndarray of uint8" set;
     status: Int(I32) at 16 "int" set;
-    cliques: Pods(class::GpuFabricClique_v1, 64, None) at 20 "GpuFabricClique_v1" set;
+    cliques: BufferStructs(class::GpuFabricClique_v1, 64, None) at 20 "GpuFabricClique_v1" set;
     num_cliques: Int(U32) at 532 "int" set;
     state: Int(U8) at 536 "int" set;
     health_mask: Int(U32) at 540 "int" set;
     health_summary: Int(U8) at 544 "int" set;
 }
-GpuOperationalEventConfig_v1: Pod size(104) align(4) flags(EQ_HASH) "nvmlGpuOperationalEventConfig_v1_t" {
+GpuOperationalEventConfig_v1: BufferStruct size(104) align(4) flags(EQ_HASH) "nvmlGpuOperationalEventConfig_v1_t" {
     uuid: Str(96) at 0 "str" set;
     min_log_level: Int(U32) at 96 "int" set;
     min_severity: Int(U32) at 100 "int" set;
 }
-EventSetWait_v3: Pod size(224) align(8) flags(EQ_HASH) "nvmlEventSetWait_v3_t" {
+EventSetWait_v3: BufferStruct size(224) align(8) flags(EQ_HASH) "nvmlEventSetWait_v3_t" {
     timeout_ms: Int(U32) at 0 "int" set;
     data_type: Int(U32) at 4 "int" set;
     uuid: Str(96) at 8 "str" set;
@@ -833,100 +833,100 @@ EventSetWait_v3: Pod size(224) align(8) flags(EQ_HASH) "nvmlEventSetWait_v3_t" {
     group_size: Int(U8) at 220 "int" set;
     group_index: Int(U8) at 221 "int" set;
 }
-CPERCursor_v1: Pod size(96) align(8) flags(EQ_HASH) "nvmlCPERCursor_v1_t" {
+CPERCursor_v1: BufferStruct size(96) align(8) flags(EQ_HASH) "nvmlCPERCursor_v1_t" {
     cper_type_mask: Int(U32) at 0 "int" set;
     uuid: Str(80) at 4 "str" set;
     handle: Int(U64) at 88 "int" set;
 }
-GetCPER_v1: Pod size(112) align(8) flags(EQ_HASH) "nvmlGetCPER_v1_t" {
-    cursor: Pod(class::CPERCursor_v1) at 0 "CPERCursor_v1" set;
+GetCPER_v1: BufferStruct size(112) align(8) flags(EQ_HASH) "nvmlGetCPER_v1_t" {
+    cursor: BufferStruct(class::CPERCursor_v1) at 0 "CPERCursor_v1" set;
     buffer: Intptr at 96 "int" set;
     buffer_size: Int(U32) at 104 "int" set;
 }
-NvlinkSupportedBwModes_v1: Pod size(28) align(4) flags(EQ_HASH) "nvmlNvlinkSupportedBwModes_t" {
+NvlinkSupportedBwModes_v1: BufferStruct size(28) align(4) flags(EQ_HASH) "nvmlNvlinkSupportedBwModes_t" {
     version: Int(U32) at 0 "int" set;
     bw_modes: Counted(U8, 23, Count { offset: 27, size: 1 }) at 4 "ndarray of uint8" set;
     total_bw_modes: Hidden(U8, 0) at 27 "uint8" get;
 }
-NvlinkGetBwMode_v1: Pod size(12) align(4) flags(EQ_HASH) "nvmlNvlinkGetBwMode_t" {
+NvlinkGetBwMode_v1: BufferStruct size(12) align(4) flags(EQ_HASH) "nvmlNvlinkGetBwMode_t" {
     version: Int(U32) at 0 "int" set;
     b_is_best: Int(U32) at 4 "int" set;
     bw_mode: Int(U8) at 8 "int" set;
 }
-NvlinkSetBwMode_v1: Pod size(12) align(4) flags(EQ_HASH) "nvmlNvlinkSetBwMode_t" {
+NvlinkSetBwMode_v1: BufferStruct size(12) align(4) flags(EQ_HASH) "nvmlNvlinkSetBwMode_t" {
     version: Int(U32) at 0 "int" set;
     b_set_best: Int(U32) at 4 "int" set;
     bw_mode: Int(U8) at 8 "int" set;
 }
-NvlinkSetBwModeAsync_v1: Pod size(12) align(4) flags(EQ_HASH) "nvmlNvlinkSetBwModeAsync_v1_t" {
+NvlinkSetBwModeAsync_v1: BufferStruct size(12) align(4) flags(EQ_HASH) "nvmlNvlinkSetBwModeAsync_v1_t" {
     b_set_best: Int(U32) at 0 "int" set;
     bw_mode: Int(U32) at 4 "int" set;
     async_poll_timeout_ms: Int(U32) at 8 "int" set;
 }
-NvLinkInfo_v1: Pod size(8) align(4) flags(EQ_HASH) "nvmlNvLinkInfo_v1_t" {
+NvLinkInfo_v1: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlNvLinkInfo_v1_t" {
     version: Int(U32) at 0 "int" set;
     is_nvle_enabled: Int(U32) at 4 "int" set;
 }
-NvlinkFirmwareVersion: Pod size(16) align(4) flags(EQ_HASH | ARRAY) "nvmlNvlinkFirmwareVersion_t" {
+NvlinkFirmwareVersion: BufferStruct size(16) align(4) flags(EQ_HASH | ARRAY) "nvmlNvlinkFirmwareVersion_t" {
     ucode_type: Int(U8) at 0 "int" set;
     major: Int(U32) at 4 "int" set;
     minor: Int(U32) at 8 "int" set;
     sub_minor: Int(U32) at 12 "int" set;
 }
-NvlinkFirmwareInfo: Pod size(1604) align(4) flags(EQ_HASH) "nvmlNvlinkFirmwareInfo_t" {
-    firmware_version: Pods(class::NvlinkFirmwareVersion, 100, Some(Count { offset: 1600, size: 4 })) at 0 "NvlinkFirmwareVersion" set;
+NvlinkFirmwareInfo: BufferStruct size(1604) align(4) flags(EQ_HASH) "nvmlNvlinkFirmwareInfo_t" {
+    firmware_version: BufferStructs(class::NvlinkFirmwareVersion, 100, Some(Count { offset: 1600, size: 4 })) at 0 "NvlinkFirmwareVersion" set;
     num_valid_entries: Hidden(U32, 0) at 1600 "uint32" get;
 }
-NvLinkInfo_v2: Pod size(1612) align(4) flags(EQ_HASH) "nvmlNvLinkInfo_t" {
+NvLinkInfo_v2: BufferStruct size(1612) align(4) flags(EQ_HASH) "nvmlNvLinkInfo_t" {
     version: Int(U32) at 0 "int" set;
     is_nvle_enabled: Int(U32) at 4 "int" set;
-    firmware_info: Pod(class::NvlinkFirmwareInfo) at 8 "NvlinkFirmwareInfo" set;
+    firmware_info: BufferStruct(class::NvlinkFirmwareInfo) at 8 "NvlinkFirmwareInfo" set;
 }
-NvLinkInfo_v3: Pod size(1612) align(4) flags(EQ_HASH) "nvmlNvLinkInfo_v3_t" {
+NvLinkInfo_v3: BufferStruct size(1612) align(4) flags(EQ_HASH) "nvmlNvLinkInfo_v3_t" {
     is_nvle_enabled: Int(U32) at 0 "int" set;
-    firmware_info: Pod(class::NvlinkFirmwareInfo) at 4 "NvlinkFirmwareInfo" set;
+    firmware_info: BufferStruct(class::NvlinkFirmwareInfo) at 4 "NvlinkFirmwareInfo" set;
     is_nvle_ready: Int(U32) at 1608 "int" set;
 }
-NvlinkTelemetrySample_v1: Pod size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlNvlinkTelemetrySample_v1_t" {
+NvlinkTelemetrySample_v1: BufferStruct size(32) align(8) flags(EQ_HASH | ARRAY) "nvmlNvlinkTelemetrySample_v1_t" {
     link_id: Int(U32) at 0 "int" set;
     sample_type: Int(U32) at 4 "int" set;
     sample_count: Int(U32) at 8 "int" set;
     samples: Intptr at 16 "int" set;
     nvml_return: Int(I32) at 24 "int" set;
 }
-NvlinkTelemetrySamples_v1: Pod size(16) align(8) flags(EQ_HASH) "nvmlNvlinkTelemetrySamples_v1_t" {
+NvlinkTelemetrySamples_v1: BufferStruct size(16) align(8) flags(EQ_HASH) "nvmlNvlinkTelemetrySamples_v1_t" {
     telemetry_count: Hidden(U32, 0) at 0 "uint32" get;
-    telemetry_samples: PointerPods(class::NvlinkTelemetrySample_v1, Count { offset: 0, size: 4 }) at 8 "NvlinkTelemetrySample_v1" set;
+    telemetry_samples: PointerStructs(class::NvlinkTelemetrySample_v1, Count { offset: 0, size: 4 }) at 8 "NvlinkTelemetrySample_v1" set;
 }
-NvlinkGetRemapTableInfo_v1: Pod size(32776) align(4) flags(EQ_HASH) "nvmlNvlinkGetRemapTableInfo_v1_t" {
+NvlinkGetRemapTableInfo_v1: BufferStruct size(32776) align(4) flags(EQ_HASH) "nvmlNvlinkGetRemapTableInfo_v1_t" {
     alid: Int(U32) at 0 "int" set;
     fla_remap_tab_addr: Counted(U32, 4096, Count { offset: 32772, size: 4 }) at 4 "ndarray of uint32" set;
     gpa_remap_tab_addr: Counted(U32, 4096, Count { offset: 32772, size: 4 }) at 16388 "ndarray of uint32" set;
     remap_tab_size: Hidden(U32, 0) at 32772 "uint32" get;
 }
-NvlinkSetNvleReady_v1: Pod size(1) align(1) flags(EQ_HASH) "nvmlNvlinkSetNvleReady_v1_t" {
+NvlinkSetNvleReady_v1: BufferStruct size(1) align(1) flags(EQ_HASH) "nvmlNvlinkSetNvleReady_v1_t" {
     b_nvle_ready: Int(U8) at 0 "int" set;
 }
-NvlinkLockRemapTable_v1: Pod size(2) align(1) flags(EQ_HASH) "nvmlNvlinkLockRemapTable_v1_t" {
+NvlinkLockRemapTable_v1: BufferStruct size(2) align(1) flags(EQ_HASH) "nvmlNvlinkLockRemapTable_v1_t" {
     b_remap_table_locked: Int(U8) at 0 "int" set;
     b_remap_table_lock_disabled: Int(U8) at 1 "int" set;
 }
-NvlinkNvlePrivateInfo_v1: Pod size(260) align(4) flags(EQ_HASH) "nvmlNvlinkNvlePrivateInfo_v1_t" {
+NvlinkNvlePrivateInfo_v1: BufferStruct size(260) align(4) flags(EQ_HASH) "nvmlNvlinkNvlePrivateInfo_v1_t" {
     data_: Counted(U8, 256, Count { offset: 256, size: 4 }) at 0 "ndarray of uint8" set;
     size_: Hidden(U32, 0) at 256 "uint32" get;
 }
-NvlinkSetupNvleEncryptionKey_v1: Pod size(560) align(4) flags(EQ_HASH) "nvmlNvlinkSetupNvleEncryptionKey_v1_t" {
+NvlinkSetupNvleEncryptionKey_v1: BufferStruct size(560) align(4) flags(EQ_HASH) "nvmlNvlinkSetupNvleEncryptionKey_v1_t" {
     nvle_key: Fixed(U8, 32) at 0 "ndarray of uint8" set;
     local_gpu_alid: Int(U32) at 32 "int" set;
     remote_gpu_alid: Int(U32) at 36 "int" set;
-    local_gpu_nvle_private_info: Pod(class::NvlinkNvlePrivateInfo_v1) at 40 "NvlinkNvlePrivateInfo_v1" set;
-    remote_gpu_nvle_private_info: Pod(class::NvlinkNvlePrivateInfo_v1) at 300 "NvlinkNvlePrivateInfo_v1" set;
+    local_gpu_nvle_private_info: BufferStruct(class::NvlinkNvlePrivateInfo_v1) at 40 "NvlinkNvlePrivateInfo_v1" set;
+    remote_gpu_nvle_private_info: BufferStruct(class::NvlinkNvlePrivateInfo_v1) at 300 "NvlinkNvlePrivateInfo_v1" set;
 }
-VgpuVersion: Pod size(8) align(4) flags(EQ_HASH) "nvmlVgpuVersion_t" {
+VgpuVersion: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlVgpuVersion_t" {
     min_version: Int(U32) at 0 "int" set;
     max_version: Int(U32) at 4 "int" set;
 }
-VgpuMetadata: Pod size(212) align(4) flags(EQ_HASH) "nvmlVgpuMetadata_t" {
+VgpuMetadata: BufferStruct size(212) align(4) flags(EQ_HASH) "nvmlVgpuMetadata_t" {
     version: Int(U32) at 0 "int" set;
     revision: Int(U32) at 4 "int" set;
     guest_info_state: Int(I32) at 8 "int" set;
@@ -938,42 +938,42 @@ VgpuMetadata: Pod size(212) align(4) flags(EQ_HASH) "nvmlVgpuMetadata_t" {
     opaque_data_size: Int(U32) at 204 "int" set;
     opaque_data: Str(4) at 208 "str" set;
 }
-VgpuPgpuMetadata: Pod size(128) align(4) flags(EQ_HASH) "nvmlVgpuPgpuMetadata_t" {
+VgpuPgpuMetadata: BufferStruct size(128) align(4) flags(EQ_HASH) "nvmlVgpuPgpuMetadata_t" {
     version: Int(U32) at 0 "int" set;
     revision: Int(U32) at 4 "int" set;
     host_driver_version: Str(80) at 8 "str" set;
     pgpu_virtualization_caps: Int(U32) at 88 "int" set;
     reserved: Hidden(U32, 5) at 92 "uint32" get;
-    host_supported_vgpu_range: Pod(class::VgpuVersion) at 112 "VgpuVersion" set;
+    host_supported_vgpu_range: BufferStruct(class::VgpuVersion) at 112 "VgpuVersion" set;
     opaque_data_size: Int(U32) at 120 "int" set;
     opaque_data: Str(4) at 124 "str" set;
 }
-VgpuPgpuCompatibility: Pod size(8) align(4) flags(EQ_HASH) "nvmlVgpuPgpuCompatibility_t" {
+VgpuPgpuCompatibility: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlVgpuPgpuCompatibility_t" {
     vgpu_vm_compatibility: Int(I32) at 0 "int" set;
     compatibility_limit_code: Int(I32) at 4 "int" set;
 }
-ExcludedDeviceInfo: Pod size(148) align(4) flags(EQ_HASH) "nvmlExcludedDeviceInfo_t" {
-    pci_info: Pod(class::PciInfo) at 0 "PciInfo" set;
+ExcludedDeviceInfo: BufferStruct size(148) align(4) flags(EQ_HASH) "nvmlExcludedDeviceInfo_t" {
+    pci_info: BufferStruct(class::PciInfo) at 0 "PciInfo" set;
     uuid: Str(80) at 68 "str" set;
 }
-PRMCounterInput_v1: Pod size(4) align(4) flags(EQ_HASH) "nvmlPRMCounterInput_v1_t" {
+PRMCounterInput_v1: BufferStruct size(4) align(4) flags(EQ_HASH) "nvmlPRMCounterInput_v1_t" {
     local_port: Int(U32) at 0 "int" set;
 }
-PRMCounterValue_v1: Pod size(16) align(8) flags(EQ_HASH) "nvmlPRMCounterValue_v1_t" {
+PRMCounterValue_v1: BufferStruct size(16) align(8) flags(EQ_HASH) "nvmlPRMCounterValue_v1_t" {
     status: Int(I32) at 0 "int" set;
     output_type: Int(I32) at 4 "int" set;
-    output_value: Pod(class::Value) at 8 "Value" set;
+    output_value: BufferStruct(class::Value) at 8 "Value" set;
 }
-PRMCounter_v1: Pod size(24) align(8) flags(EQ_HASH | ARRAY) "nvmlPRMCounter_v1_t" {
+PRMCounter_v1: BufferStruct size(24) align(8) flags(EQ_HASH | ARRAY) "nvmlPRMCounter_v1_t" {
     counter_id: Int(U32) at 0 "int" set;
     in_data: Records(class::PRMCounterInput_v1, 0) at 4 "record array of PRMCounterInput_v1" set;
     counter_value: Records(class::PRMCounterValue_v1, 0) at 8 "record array of PRMCounterValue_v1" set;
 }
-GpuInstancePlacement: Pod size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlGpuInstancePlacement_t" {
+GpuInstancePlacement: BufferStruct size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlGpuInstancePlacement_t" {
     start: Int(U32) at 0 "int" set;
     size_: Int(U32) at 4 "int" set;
 }
-GpuInstanceProfileInfo_v3: Pod size(152) align(8) flags(EQ_HASH) "nvmlGpuInstanceProfileInfo_v3_t" {
+GpuInstanceProfileInfo_v3: BufferStruct size(152) align(8) flags(EQ_HASH) "nvmlGpuInstanceProfileInfo_v3_t" {
     version: Int(U32) at 0 "int" set;
     id: Int(U32) at 4 "int" set;
     slice_count: Int(U32) at 8 "int" set;
@@ -988,17 +988,17 @@ GpuInstanceProfileInfo_v3: Pod size(152) align(8) flags(EQ_HASH) "nvmlGpuInstanc
     name: Str(96) at 48 "str" set;
     capabilities: Int(U32) at 144 "int" set;
 }
-GpuInstanceInfo: Pod size(24) align(8) flags(EQ_HASH) "nvmlGpuInstanceInfo_t" {
+GpuInstanceInfo: BufferStruct size(24) align(8) flags(EQ_HASH) "nvmlGpuInstanceInfo_t" {
     device_: Intptr at 0 "int" set;
     id: Int(U32) at 8 "int" set;
     profile_id: Int(U32) at 12 "int" set;
-    placement: Pod(class::GpuInstancePlacement) at 16 "GpuInstancePlacement" set;
+    placement: BufferStruct(class::GpuInstancePlacement) at 16 "GpuInstancePlacement" set;
 }
-ComputeInstancePlacement: Pod size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlComputeInstancePlacement_t" {
+ComputeInstancePlacement: BufferStruct size(8) align(4) flags(EQ_HASH | ARRAY) "nvmlComputeInstancePlacement_t" {
     start: Int(U32) at 0 "int" set;
     size_: Int(U32) at 4 "int" set;
 }
-ComputeInstanceProfileInfo_v2: Pod size(136) align(4) flags(EQ_HASH) "nvmlComputeInstanceProfileInfo_v2_t" {
+ComputeInstanceProfileInfo_v2: BufferStruct size(136) align(4) flags(EQ_HASH) "nvmlComputeInstanceProfileInfo_v2_t" {
     version: Int(U32) at 0 "int" set;
     id: Int(U32) at 4 "int" set;
     slice_count: Int(U32) at 8 "int" set;
@@ -1011,7 +1011,7 @@ ComputeInstanceProfileInfo_v2: Pod size(136) align(4) flags(EQ_HASH) "nvmlComput
     shared_ofa_count: Int(U32) at 36 "int" set;
     name: Str(96) at 40 "str" set;
 }
-ComputeInstanceProfileInfo_v3: Pod size(140) align(4) flags(EQ_HASH) "nvmlComputeInstanceProfileInfo_v3_t" {
+ComputeInstanceProfileInfo_v3: BufferStruct size(140) align(4) flags(EQ_HASH) "nvmlComputeInstanceProfileInfo_v3_t" {
     version: Int(U32) at 0 "int" set;
     id: Int(U32) at 4 "int" set;
     slice_count: Int(U32) at 8 "int" set;
@@ -1025,22 +1025,22 @@ ComputeInstanceProfileInfo_v3: Pod size(140) align(4) flags(EQ_HASH) "nvmlComput
     name: Str(96) at 40 "str" set;
     capabilities: Int(U32) at 136 "int" set;
 }
-ComputeInstanceInfo: Pod size(32) align(8) flags(EQ_HASH) "nvmlComputeInstanceInfo_t" {
+ComputeInstanceInfo: BufferStruct size(32) align(8) flags(EQ_HASH) "nvmlComputeInstanceInfo_t" {
     device_: Intptr at 0 "int" set;
     gpu_instance: Intptr at 8 "int" set;
     id: Int(U32) at 16 "int" set;
     profile_id: Int(U32) at 20 "int" set;
-    placement: Pod(class::ComputeInstancePlacement) at 24 "ComputeInstancePlacement" set;
+    placement: BufferStruct(class::ComputeInstancePlacement) at 24 "ComputeInstancePlacement" set;
 }
-EccBankRemapperHistogram_v1: Pod size(8) align(4) flags(EQ_HASH) "nvmlEccBankRemapperHistogram_v1_t" {
+EccBankRemapperHistogram_v1: BufferStruct size(8) align(4) flags(EQ_HASH) "nvmlEccBankRemapperHistogram_v1_t" {
     max_spare_group_count: Int(U32) at 0 "int" set;
     no_spare_group_count: Int(U32) at 4 "int" set;
 }
-EccBankRemapperStatus_v1: Pod size(20) align(4) flags(EQ_HASH) "nvmlEccBankRemapperStatus_v1_t" {
+EccBankRemapperStatus_v1: BufferStruct size(20) align(4) flags(EQ_HASH) "nvmlEccBankRemapperStatus_v1_t" {
     active_remappings: Int(U32) at 0 "int" set;
     inactive_remappings: Int(U32) at 4 "int" set;
     b_pending: Int(U32) at 8 "int" set;
-    histogram: Pod(class::EccBankRemapperHistogram_v1) at 12 "EccBankRemapperHistogram_v1" set;
+    histogram: BufferStruct(class::EccBankRemapperHistogram_v1) at 12 "EccBankRemapperHistogram_v1" set;
 }
 }
 

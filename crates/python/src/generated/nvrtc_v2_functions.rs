@@ -15,7 +15,7 @@ add_name_expression(prog: Address "intptr_t", name_expression: Str "str") -> () 
 compile_program(prog: Address "intptr_t", options: VoidPtr(None) "object" = NONE) -> () { call_qwq_w nvrtcCompileProgram(Arg(0), Null, Arg(1)) } hook(nvrtc_v2::compile);
 create_program(src: Text "bytes", name: Text "bytes", headers: VoidPtr(None) "object" = NONE, include_names: VoidPtr(None) "object" = NONE) -> (prog: Address "int") { call_qqqwqq_w nvrtcCreateProgram(Result(0), Arg(0), Arg(1), Null, Arg(2), Arg(3)) } hook(nvrtc_v2::create);
 destroy_program(prog: Address "intptr_t") -> () { call_q_w nvrtcDestroyProgram(ArgAddress(0)) };
-get_bundled_headers_info() -> (info: Pod(class::BundledHeadersInfo) "BundledHeadersInfo", error_log: CBytes "bytes") { call_qq_w nvrtcGetBundledHeadersInfo(Result(0), Result(1)) };
+get_bundled_headers_info() -> (info: BufferStruct(class::BundledHeadersInfo) "BundledHeadersInfo", error_log: CBytes "bytes") { call_qq_w nvrtcGetBundledHeadersInfo(Result(0), Result(1)) };
 get_cubin(prog: Address "intptr_t") -> (cubin: VoidPtr "bytes") { call_qq_w nvrtcGetCUBIN(Arg(0), Result(0)) } hook(nvrtc_v2::bytes);
 get_cubin_size(prog: Address "intptr_t") -> (cubin_size_ret: Int(U64) "int") { call_qq_w nvrtcGetCUBINSize(Arg(0), Result(0)) };
 get_error_string(result: Int(I32) "int") -> (_: Str(Len::Const(0)) "str") { call_w_q nvrtcGetErrorString(Arg(0)) } gil(keep) ret(Ret::Text);

@@ -44,7 +44,7 @@ BusyError: NvrtcError for 18;
 }
 
 classes! { after runtime_v2_types;
-BundledHeadersInfo: Pod size(40) align(8) flags(EQ_HASH) "nvrtcBundledHeadersInfo" {
+BundledHeadersInfo: BufferStruct size(40) align(8) flags(EQ_HASH) "nvrtcBundledHeadersInfo" {
     available: Int(I32) at 0 "int" set;
     compressed_size: Int(U64) at 8 "int" set;
     uncompressed_size: Int(U64) at 16 "int" set;

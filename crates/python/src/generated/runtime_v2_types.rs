@@ -164,79 +164,79 @@ ApiFailureBaseError: CudartError for 10000;
 }
 
 classes! { after driver_v2_types;
-Dim3: Pod size(12) align(4) flags(EQ_HASH) "struct dim3" {
+Dim3: BufferStruct size(12) align(4) flags(EQ_HASH) "struct dim3" {
     x: Int(U32) at 0 "int" set;
     y: Int(U32) at 4 "int" set;
     z: Int(U32) at 8 "int" set;
 }
-ChannelFormatDesc: Pod size(20) align(4) flags(EQ_HASH) "struct cudaChannelFormatDesc" {
+ChannelFormatDesc: BufferStruct size(20) align(4) flags(EQ_HASH) "struct cudaChannelFormatDesc" {
     x: Int(I32) at 0 "int" set;
     y: Int(I32) at 4 "int" set;
     z: Int(I32) at 8 "int" set;
     w: Int(I32) at 12 "int" set;
     f: Int(I32) at 16 "int" set;
 }
-_py_anon_pod0: Pod size(12) align(4) flags(EQ_HASH | PRIVATE) "struct cudaArraySparseProperties.tileExtent" {
+_py_anon_pod0: BufferStruct size(12) align(4) flags(EQ_HASH | PRIVATE) "struct cudaArraySparseProperties.tileExtent" {
     width: Int(U32) at 0 "int" set;
     height: Int(U32) at 4 "int" set;
     depth: Int(U32) at 8 "int" set;
 }
-ArraySparseProperties: Pod size(48) align(8) flags(EQ_HASH) "struct cudaArraySparseProperties" {
-    tile_extent: Pod(class::_py_anon_pod0) at 0 "_py_anon_pod0" set;
+ArraySparseProperties: BufferStruct size(48) align(8) flags(EQ_HASH) "struct cudaArraySparseProperties" {
+    tile_extent: BufferStruct(class::_py_anon_pod0) at 0 "_py_anon_pod0" set;
     miptail_first_level: Int(U32) at 12 "int" set;
     miptail_size: Int(U64) at 16 "int" set;
     flags_: Int(U32) at 24 "int" set;
     reserved: Hidden(U32, 4) at 28 "uint32" get;
 }
-ArrayMemoryRequirements: Pod size(32) align(8) flags(EQ_HASH) "struct cudaArrayMemoryRequirements" {
+ArrayMemoryRequirements: BufferStruct size(32) align(8) flags(EQ_HASH) "struct cudaArrayMemoryRequirements" {
     size_: Int(U64) at 0 "int" set;
     alignment: Int(U64) at 8 "int" set;
     reserved: Hidden(U32, 4) at 16 "uint32" get;
 }
-PitchedPtr: Pod size(32) align(8) flags(EQ_HASH) "struct cudaPitchedPtr" {
+PitchedPtr: BufferStruct size(32) align(8) flags(EQ_HASH) "struct cudaPitchedPtr" {
     ptr_: Intptr at 0 "int" set;
     pitch: Int(U64) at 8 "int" set;
     xsize: Int(U64) at 16 "int" set;
     ysize: Int(U64) at 24 "int" set;
 }
-Extent: Pod size(24) align(8) flags(EQ_HASH) "struct cudaExtent" {
+Extent: BufferStruct size(24) align(8) flags(EQ_HASH) "struct cudaExtent" {
     width: Int(U64) at 0 "int" set;
     height: Int(U64) at 8 "int" set;
     depth: Int(U64) at 16 "int" set;
 }
-Pos: Pod size(24) align(8) flags(EQ_HASH) "struct cudaPos" {
+Pos: BufferStruct size(24) align(8) flags(EQ_HASH) "struct cudaPos" {
     x: Int(U64) at 0 "int" set;
     y: Int(U64) at 8 "int" set;
     z: Int(U64) at 16 "int" set;
 }
-Memcpy3DParms: Pod size(160) align(8) flags(EQ_HASH) "struct cudaMemcpy3DParms" {
+Memcpy3DParms: BufferStruct size(160) align(8) flags(EQ_HASH) "struct cudaMemcpy3DParms" {
     src_array: Intptr at 0 "int" set;
-    src_pos: Pod(class::Pos) at 8 "Pos" set;
-    src_ptr: Pod(class::PitchedPtr) at 32 "PitchedPtr" set;
+    src_pos: BufferStruct(class::Pos) at 8 "Pos" set;
+    src_ptr: BufferStruct(class::PitchedPtr) at 32 "PitchedPtr" set;
     dst_array: Intptr at 64 "int" set;
-    dst_pos: Pod(class::Pos) at 72 "Pos" set;
-    dst_ptr: Pod(class::PitchedPtr) at 96 "PitchedPtr" set;
-    extent: Pod(class::Extent) at 128 "Extent" set;
+    dst_pos: BufferStruct(class::Pos) at 72 "Pos" set;
+    dst_ptr: BufferStruct(class::PitchedPtr) at 96 "PitchedPtr" set;
+    extent: BufferStruct(class::Extent) at 128 "Extent" set;
     kind: Int(I32) at 152 "int" set;
 }
-MemcpyNodeParams: Pod size(176) align(8) flags(EQ_HASH) "struct cudaMemcpyNodeParams" {
+MemcpyNodeParams: BufferStruct size(176) align(8) flags(EQ_HASH) "struct cudaMemcpyNodeParams" {
     flags_: Int(I32) at 0 "int" set;
     reserved: Hidden(I32, 0) at 4 "int32" get;
     ctx: Intptr at 8 "int" set;
-    copy_params: Pod(class::Memcpy3DParms) at 16 "Memcpy3DParms" set;
+    copy_params: BufferStruct(class::Memcpy3DParms) at 16 "Memcpy3DParms" set;
 }
-Memcpy3DPeerParms: Pod size(168) align(8) flags(EQ_HASH) "struct cudaMemcpy3DPeerParms" {
+Memcpy3DPeerParms: BufferStruct size(168) align(8) flags(EQ_HASH) "struct cudaMemcpy3DPeerParms" {
     src_array: Intptr at 0 "int" set;
-    src_pos: Pod(class::Pos) at 8 "Pos" set;
-    src_ptr: Pod(class::PitchedPtr) at 32 "PitchedPtr" set;
+    src_pos: BufferStruct(class::Pos) at 8 "Pos" set;
+    src_ptr: BufferStruct(class::PitchedPtr) at 32 "PitchedPtr" set;
     src_device: Int(I32) at 64 "int" set;
     dst_array: Intptr at 72 "int" set;
-    dst_pos: Pod(class::Pos) at 80 "Pos" set;
-    dst_ptr: Pod(class::PitchedPtr) at 104 "PitchedPtr" set;
+    dst_pos: BufferStruct(class::Pos) at 80 "Pos" set;
+    dst_ptr: BufferStruct(class::PitchedPtr) at 104 "PitchedPtr" set;
     dst_device: Int(I32) at 136 "int" set;
-    extent: Pod(class::Extent) at 144 "Extent" set;
+    extent: BufferStruct(class::Extent) at 144 "Extent" set;
 }
-MemsetParams: Pod size(40) align(8) flags(EQ_HASH) "struct cudaMemsetParams" {
+MemsetParams: BufferStruct size(40) align(8) flags(EQ_HASH) "struct cudaMemsetParams" {
     dst: Intptr at 0 "int" set;
     pitch: Int(U64) at 8 "int" set;
     value: Int(U32) at 16 "int" set;
@@ -244,7 +244,7 @@ MemsetParams: Pod size(40) align(8) flags(EQ_HASH) "struct cudaMemsetParams" {
     width: Int(U64) at 24 "int" set;
     height: Int(U64) at 32 "int" set;
 }
-MemsetParamsV2: Pod size(48) align(8) flags(EQ_HASH) "struct cudaMemsetParamsV2" {
+MemsetParamsV2: BufferStruct size(48) align(8) flags(EQ_HASH) "struct cudaMemsetParamsV2" {
     dst: Intptr at 0 "int" set;
     pitch: Int(U64) at 8 "int" set;
     value: Int(U32) at 16 "int" set;
@@ -253,57 +253,57 @@ MemsetParamsV2: Pod size(48) align(8) flags(EQ_HASH) "struct cudaMemsetParamsV2"
     height: Int(U64) at 32 "int" set;
     ctx: Intptr at 40 "int" set;
 }
-AccessPolicyWindow: Pod size(32) align(8) flags(EQ_HASH) "struct cudaAccessPolicyWindow" {
+AccessPolicyWindow: BufferStruct size(32) align(8) flags(EQ_HASH) "struct cudaAccessPolicyWindow" {
     base_ptr: Intptr at 0 "int" set;
     num_bytes: Int(U64) at 8 "int" set;
     hit_ratio: Float(F32) at 16 "float" set;
     hit_prop: Int(I32) at 20 "int" set;
     miss_prop: Int(I32) at 24 "int" set;
 }
-HostNodeParams: Pod size(16) align(8) flags(EQ_HASH) "struct cudaHostNodeParams" {
+HostNodeParams: BufferStruct size(16) align(8) flags(EQ_HASH) "struct cudaHostNodeParams" {
     fn: Intptr at 0 "int" set;
     user_data: Intptr at 8 "int" set;
 }
-HostNodeParamsV2: Pod size(32) align(8) flags(EQ_HASH) "struct cudaHostNodeParamsV2" {
+HostNodeParamsV2: BufferStruct size(32) align(8) flags(EQ_HASH) "struct cudaHostNodeParamsV2" {
     fn: Intptr at 0 "int" set;
     user_data: Intptr at 8 "int" set;
     sync_mode: Int(U32) at 16 "int" set;
     ctx: Intptr at 24 "int" set;
 }
-_py_anon_pod2: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.array" {
+_py_anon_pod2: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.array" {
     array: Intptr at 0 "int" set;
 }
-_py_anon_pod3: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.mipmap" {
+_py_anon_pod3: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.mipmap" {
     mipmap: Intptr at 0 "int" set;
 }
-_py_anon_pod4: Pod size(40) align(8) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.linear" {
+_py_anon_pod4: BufferStruct size(40) align(8) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.linear" {
     dev_ptr: Intptr at 0 "int" set;
-    desc: Pod(class::ChannelFormatDesc) at 8 "ChannelFormatDesc" set;
+    desc: BufferStruct(class::ChannelFormatDesc) at 8 "ChannelFormatDesc" set;
     size_in_bytes: Int(U64) at 32 "int" set;
 }
-_py_anon_pod5: Pod size(56) align(8) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.pitch2D" {
+_py_anon_pod5: BufferStruct size(56) align(8) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.pitch2D" {
     dev_ptr: Intptr at 0 "int" set;
-    desc: Pod(class::ChannelFormatDesc) at 8 "ChannelFormatDesc" set;
+    desc: BufferStruct(class::ChannelFormatDesc) at 8 "ChannelFormatDesc" set;
     width: Int(U64) at 32 "int" set;
     height: Int(U64) at 40 "int" set;
     pitch_in_bytes: Int(U64) at 48 "int" set;
 }
-_py_anon_pod6: Pod size(128) align(4) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.reserved" {
+_py_anon_pod6: BufferStruct size(128) align(4) flags(EQ_HASH | PRIVATE) "cudaResourceDesc_res.reserved" {
     reserved: Hidden(I32, 32) at 0 "int32" get;
 }
-_py_anon_pod1: Pod size(128) align(8) flags(EQ_HASH | PRIVATE) "struct cudaResourceDesc.res" {
-    array: Pod(class::_py_anon_pod2) at 0 "_py_anon_pod2" set;
-    mipmap: Pod(class::_py_anon_pod3) at 0 "_py_anon_pod3" set;
-    linear: Pod(class::_py_anon_pod4) at 0 "_py_anon_pod4" set;
-    pitch2_d: Pod(class::_py_anon_pod5) at 0 "_py_anon_pod5" set;
-    reserved: HiddenPod(class::_py_anon_pod6) at 0 "_py_anon_pod6" get;
+_py_anon_pod1: BufferStruct size(128) align(8) flags(EQ_HASH | PRIVATE) "struct cudaResourceDesc.res" {
+    array: BufferStruct(class::_py_anon_pod2) at 0 "_py_anon_pod2" set;
+    mipmap: BufferStruct(class::_py_anon_pod3) at 0 "_py_anon_pod3" set;
+    linear: BufferStruct(class::_py_anon_pod4) at 0 "_py_anon_pod4" set;
+    pitch2_d: BufferStruct(class::_py_anon_pod5) at 0 "_py_anon_pod5" set;
+    reserved: HiddenStruct(class::_py_anon_pod6) at 0 "_py_anon_pod6" get;
 }
-ResourceDesc: Pod size(144) align(8) flags(EQ_HASH) "struct cudaResourceDesc" {
+ResourceDesc: BufferStruct size(144) align(8) flags(EQ_HASH) "struct cudaResourceDesc" {
     res_type: Int(I32) at 0 "int" set;
-    res: Pod(class::_py_anon_pod1) at 8 "_py_anon_pod1" set;
+    res: BufferStruct(class::_py_anon_pod1) at 8 "_py_anon_pod1" set;
     flags_: Int(U32) at 136 "int" set;
 }
-ResourceViewDesc: Pod size(112) align(8) flags(EQ_HASH) "struct cudaResourceViewDesc" {
+ResourceViewDesc: BufferStruct size(112) align(8) flags(EQ_HASH) "struct cudaResourceViewDesc" {
     format: Int(I32) at 0 "int" set;
     width: Int(U64) at 8 "int" set;
     height: Int(U64) at 16 "int" set;
@@ -314,7 +314,7 @@ ResourceViewDesc: Pod size(112) align(8) flags(EQ_HASH) "struct cudaResourceView
     last_layer: Int(U32) at 44 "int" set;
     reserved: Hidden(U32, 16) at 48 "uint32" get;
 }
-PointerAttributes: Pod size(88) align(8) flags(EQ_HASH) "struct cudaPointerAttributes" {
+PointerAttributes: BufferStruct size(88) align(8) flags(EQ_HASH) "struct cudaPointerAttributes" {
     type: Int(I32) at 0 "int" set;
     device_: Int(I32) at 4 "int" set;
     device_pointer: Intptr at 8 "int" set;
@@ -323,7 +323,7 @@ PointerAttributes: Pod size(88) align(8) flags(EQ_HASH) "struct cudaPointerAttri
     unused: Int(I64) at 24 "int" set;
     reserved: Hidden(I64, 7) at 32 "int64" get;
 }
-FuncAttributes: Pod size(144) align(8) flags(EQ_HASH) "struct cudaFuncAttributes" {
+FuncAttributes: BufferStruct size(144) align(8) flags(EQ_HASH) "struct cudaFuncAttributes" {
     shared_size_bytes: Int(U64) at 0 "int" set;
     const_size_bytes: Int(U64) at 8 "int" set;
     local_size_bytes: Int(U64) at 16 "int" set;
@@ -344,91 +344,91 @@ FuncAttributes: Pod size(144) align(8) flags(EQ_HASH) "struct cudaFuncAttributes
     shared_memory_mode: Int(I32) at 80 "int" set;
     reserved: Hidden(I32, 14) at 84 "int32" get;
 }
-_py_anon_pod7: Pod size(2) align(1) flags(EQ_HASH | PRIVATE) "cudaMemLocation_anon0.localized" {
+_py_anon_pod7: BufferStruct size(2) align(1) flags(EQ_HASH | PRIVATE) "cudaMemLocation_anon0.localized" {
     device_id: Int(U8) at 0 "int" set;
     locality_domain_id: Int(U8) at 1 "int" set;
 }
-MemLocation: Pod size(8) align(4) flags(EQ_HASH) "struct cudaMemLocation" {
+MemLocation: BufferStruct size(8) align(4) flags(EQ_HASH) "struct cudaMemLocation" {
     type: Int(I32) at 0 "int" set;
     id: Int(I32) at 4 "int" set;
-    localized: Pod(class::_py_anon_pod7) at 4 "_py_anon_pod7" set;
+    localized: BufferStruct(class::_py_anon_pod7) at 4 "_py_anon_pod7" set;
 }
-MemAccessDesc: Pod size(12) align(4) flags(EQ_HASH | ARRAY) "struct cudaMemAccessDesc" {
-    location: Pod(class::MemLocation) at 0 "MemLocation" set;
+MemAccessDesc: BufferStruct size(12) align(4) flags(EQ_HASH | ARRAY) "struct cudaMemAccessDesc" {
+    location: BufferStruct(class::MemLocation) at 0 "MemLocation" set;
     flags_: Int(I32) at 8 "int" set;
 }
-MemPoolProps: Pod size(88) align(8) flags(EQ_HASH) "struct cudaMemPoolProps" {
+MemPoolProps: BufferStruct size(88) align(8) flags(EQ_HASH) "struct cudaMemPoolProps" {
     alloc_type: Int(I32) at 0 "int" set;
     handle_types: Int(I32) at 4 "int" set;
-    location: Pod(class::MemLocation) at 8 "MemLocation" set;
+    location: BufferStruct(class::MemLocation) at 8 "MemLocation" set;
     win32_security_attributes: Intptr at 16 "int" set;
     max_size: Int(U64) at 24 "int" set;
     usage: Int(U16) at 32 "int" set;
     reserved: Hidden(U8, 53) at 34 "uint8" get;
     reserved1: Hidden(U8, 0) at 87 "uint8" get;
 }
-MemPoolPtrExportData: Pod size(64) align(1) flags(EQ_HASH) "struct cudaMemPoolPtrExportData" {
+MemPoolPtrExportData: BufferStruct size(64) align(1) flags(EQ_HASH) "struct cudaMemPoolPtrExportData" {
     reserved: Hidden(U8, 64) at 0 "uint8" get;
 }
-MemAllocNodeParams: Pod size(120) align(8) flags(EQ_HASH) "struct cudaMemAllocNodeParams" {
-    pool_props: Pod(class::MemPoolProps) at 0 "MemPoolProps" set;
+MemAllocNodeParams: BufferStruct size(120) align(8) flags(EQ_HASH) "struct cudaMemAllocNodeParams" {
+    pool_props: BufferStruct(class::MemPoolProps) at 0 "MemPoolProps" set;
     access_descs: Intptr at 88 "int" set;
     access_desc_count: Int(U64) at 96 "int" set;
     bytesize: Int(U64) at 104 "int" set;
     dptr: Intptr at 112 "int" set;
 }
-MemAllocNodeParamsV2: Pod size(120) align(8) flags(EQ_HASH) "struct cudaMemAllocNodeParamsV2" {
-    pool_props: Pod(class::MemPoolProps) at 0 "MemPoolProps" set;
+MemAllocNodeParamsV2: BufferStruct size(120) align(8) flags(EQ_HASH) "struct cudaMemAllocNodeParamsV2" {
+    pool_props: BufferStruct(class::MemPoolProps) at 0 "MemPoolProps" set;
     access_descs: Intptr at 88 "int" set;
     access_desc_count: Int(U64) at 96 "int" set;
     bytesize: Int(U64) at 104 "int" set;
     dptr: Intptr at 112 "int" set;
 }
-MemFreeNodeParams: Pod size(8) align(8) flags(EQ_HASH) "struct cudaMemFreeNodeParams" {
+MemFreeNodeParams: BufferStruct size(8) align(8) flags(EQ_HASH) "struct cudaMemFreeNodeParams" {
     dptr: Intptr at 0 "int" set;
 }
-MemcpyAttributes: Pod size(24) align(4) flags(EQ_HASH) "struct cudaMemcpyAttributes" {
+MemcpyAttributes: BufferStruct size(24) align(4) flags(EQ_HASH) "struct cudaMemcpyAttributes" {
     src_access_order: Int(I32) at 0 "int" set;
-    src_loc_hint: Pod(class::MemLocation) at 4 "MemLocation" set;
-    dst_loc_hint: Pod(class::MemLocation) at 12 "MemLocation" set;
+    src_loc_hint: BufferStruct(class::MemLocation) at 4 "MemLocation" set;
+    dst_loc_hint: BufferStruct(class::MemLocation) at 12 "MemLocation" set;
     flags_: Int(U32) at 20 "int" set;
 }
-Offset3D: Pod size(24) align(8) flags(EQ_HASH) "struct cudaOffset3D" {
+Offset3D: BufferStruct size(24) align(8) flags(EQ_HASH) "struct cudaOffset3D" {
     x: Int(U64) at 0 "int" set;
     y: Int(U64) at 8 "int" set;
     z: Int(U64) at 16 "int" set;
 }
-_py_anon_pod9: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "cudaMemcpy3DOperand_op.ptr" {
+_py_anon_pod9: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "cudaMemcpy3DOperand_op.ptr" {
     ptr_: Intptr at 0 "int" set;
     row_length: Int(U64) at 8 "int" set;
     layer_height: Int(U64) at 16 "int" set;
-    loc_hint: Pod(class::MemLocation) at 24 "MemLocation" set;
+    loc_hint: BufferStruct(class::MemLocation) at 24 "MemLocation" set;
 }
-_py_anon_pod10: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "cudaMemcpy3DOperand_op.array" {
+_py_anon_pod10: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "cudaMemcpy3DOperand_op.array" {
     array: Intptr at 0 "int" set;
-    offset: Pod(class::Offset3D) at 8 "Offset3D" set;
+    offset: BufferStruct(class::Offset3D) at 8 "Offset3D" set;
 }
-_py_anon_pod8: Pod size(32) align(8) flags(EQ_HASH | PRIVATE) "struct cudaMemcpy3DOperand.op" {
-    ptr_: Pod(class::_py_anon_pod9) at 0 "_py_anon_pod9" set;
-    array: Pod(class::_py_anon_pod10) at 0 "_py_anon_pod10" set;
+_py_anon_pod8: BufferStruct size(32) align(8) flags(EQ_HASH | PRIVATE) "struct cudaMemcpy3DOperand.op" {
+    ptr_: BufferStruct(class::_py_anon_pod9) at 0 "_py_anon_pod9" set;
+    array: BufferStruct(class::_py_anon_pod10) at 0 "_py_anon_pod10" set;
 }
-Memcpy3DOperand: Pod size(40) align(8) flags(EQ_HASH) "struct cudaMemcpy3DOperand" {
+Memcpy3DOperand: BufferStruct size(40) align(8) flags(EQ_HASH) "struct cudaMemcpy3DOperand" {
     type: Int(I32) at 0 "int" set;
-    op: Pod(class::_py_anon_pod8) at 8 "_py_anon_pod8" set;
+    op: BufferStruct(class::_py_anon_pod8) at 8 "_py_anon_pod8" set;
 }
-Memcpy3DBatchOp: Pod size(112) align(8) flags(EQ_HASH) "struct cudaMemcpy3DBatchOp" {
-    src: Pod(class::Memcpy3DOperand) at 0 "Memcpy3DOperand" set;
-    dst: Pod(class::Memcpy3DOperand) at 40 "Memcpy3DOperand" set;
-    extent: Pod(class::Extent) at 80 "Extent" set;
+Memcpy3DBatchOp: BufferStruct size(112) align(8) flags(EQ_HASH) "struct cudaMemcpy3DBatchOp" {
+    src: BufferStruct(class::Memcpy3DOperand) at 0 "Memcpy3DOperand" set;
+    dst: BufferStruct(class::Memcpy3DOperand) at 40 "Memcpy3DOperand" set;
+    extent: BufferStruct(class::Extent) at 80 "Extent" set;
     src_access_order: Int(I32) at 104 "int" set;
     flags_: Int(U32) at 108 "int" set;
 }
-Uuid: Pod size(16) align(1) flags(EQ_HASH) "CUuuid" {
+Uuid: BufferStruct size(16) align(1) flags(EQ_HASH) "CUuuid" {
     bytes: Bytes(16) at 0 "bytes" set;
 }
-DeviceProp: Pod size(1008) align(8) flags(EQ_HASH) "struct cudaDeviceProp" {
+DeviceProp: BufferStruct size(1008) align(8) flags(EQ_HASH) "struct cudaDeviceProp" {
     name: Str(256) at 0 "str" set;
-    uuid: Pod(class::Uuid) at 256 "Uuid" set;
+    uuid: BufferStruct(class::Uuid) at 256 "Uuid" set;
     luid: Str(8) at 272 "str" set;
     luid_device_node_mask: Int(U32) at 280 "int" set;
     total_global_mem: Int(U64) at 288 "int" set;
@@ -521,119 +521,119 @@ DeviceProp: Pod size(1008) align(8) flags(EQ_HASH) "struct cudaDeviceProp" {
     host_numa_multinode_ipc_supported: Int(I32) at 780 "int" set;
     reserved: Hidden(I32, 56) at 784 "int32" get;
 }
-IpcEventHandle: Pod size(64) align(1) flags(EQ_HASH) "cudaIpcEventHandle_t" {
+IpcEventHandle: BufferStruct size(64) align(1) flags(EQ_HASH) "cudaIpcEventHandle_t" {
     reserved: Hidden(I8, 64) at 0 "int8" get;
 }
-IpcMemHandle: Pod size(64) align(1) flags(EQ_HASH) "cudaIpcMemHandle_t" {
+IpcMemHandle: BufferStruct size(64) align(1) flags(EQ_HASH) "cudaIpcMemHandle_t" {
     reserved: Hidden(I8, 64) at 0 "int8" get;
 }
-MemFabricHandle: Pod size(64) align(1) flags(EQ_HASH) "cudaMemFabricHandle_t" {
+MemFabricHandle: BufferStruct size(64) align(1) flags(EQ_HASH) "cudaMemFabricHandle_t" {
     reserved: Hidden(I8, 64) at 0 "int8" get;
 }
-_py_anon_pod12: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalMemoryHandleDesc_handle.win32" {
+_py_anon_pod12: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalMemoryHandleDesc_handle.win32" {
     handle: Intptr at 0 "int" set;
     name: Intptr at 8 "int" set;
 }
-_py_anon_pod11: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "struct cudaExternalMemoryHandleDesc.handle" {
+_py_anon_pod11: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "struct cudaExternalMemoryHandleDesc.handle" {
     fd: Int(I32) at 0 "int" set;
-    win32: Pod(class::_py_anon_pod12) at 0 "_py_anon_pod12" set;
+    win32: BufferStruct(class::_py_anon_pod12) at 0 "_py_anon_pod12" set;
     nv_sci_buf_object: Intptr at 0 "int" set;
 }
-ExternalMemoryHandleDesc: Pod size(104) align(8) flags(EQ_HASH) "struct cudaExternalMemoryHandleDesc" {
+ExternalMemoryHandleDesc: BufferStruct size(104) align(8) flags(EQ_HASH) "struct cudaExternalMemoryHandleDesc" {
     type: Int(I32) at 0 "int" set;
-    handle: Pod(class::_py_anon_pod11) at 8 "_py_anon_pod11" set;
+    handle: BufferStruct(class::_py_anon_pod11) at 8 "_py_anon_pod11" set;
     size_: Int(U64) at 24 "int" set;
     flags_: Int(U32) at 32 "int" set;
     reserved: Hidden(U32, 16) at 36 "uint32" get;
 }
-ExternalMemoryBufferDesc: Pod size(88) align(8) flags(EQ_HASH) "struct cudaExternalMemoryBufferDesc" {
+ExternalMemoryBufferDesc: BufferStruct size(88) align(8) flags(EQ_HASH) "struct cudaExternalMemoryBufferDesc" {
     offset: Int(U64) at 0 "int" set;
     size_: Int(U64) at 8 "int" set;
     flags_: Int(U32) at 16 "int" set;
     reserved: Hidden(U32, 16) at 20 "uint32" get;
 }
-ExternalMemoryMipmappedArrayDesc: Pod size(128) align(8) flags(EQ_HASH) "struct cudaExternalMemoryMipmappedArrayDesc" {
+ExternalMemoryMipmappedArrayDesc: BufferStruct size(128) align(8) flags(EQ_HASH) "struct cudaExternalMemoryMipmappedArrayDesc" {
     offset: Int(U64) at 0 "int" set;
-    format_desc: Pod(class::ChannelFormatDesc) at 8 "ChannelFormatDesc" set;
-    extent: Pod(class::Extent) at 32 "Extent" set;
+    format_desc: BufferStruct(class::ChannelFormatDesc) at 8 "ChannelFormatDesc" set;
+    extent: BufferStruct(class::Extent) at 32 "Extent" set;
     flags_: Int(U32) at 56 "int" set;
     num_levels: Int(U32) at 60 "int" set;
     reserved: Hidden(U32, 16) at 64 "uint32" get;
 }
-_py_anon_pod14: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreHandleDesc_handle.win32" {
+_py_anon_pod14: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreHandleDesc_handle.win32" {
     handle: Intptr at 0 "int" set;
     name: Intptr at 8 "int" set;
 }
-_py_anon_pod13: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "struct cudaExternalSemaphoreHandleDesc.handle" {
+_py_anon_pod13: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "struct cudaExternalSemaphoreHandleDesc.handle" {
     fd: Int(I32) at 0 "int" set;
-    win32: Pod(class::_py_anon_pod14) at 0 "_py_anon_pod14" set;
+    win32: BufferStruct(class::_py_anon_pod14) at 0 "_py_anon_pod14" set;
     nv_sci_sync_obj: Intptr at 0 "int" set;
 }
-ExternalSemaphoreHandleDesc: Pod size(96) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreHandleDesc" {
+ExternalSemaphoreHandleDesc: BufferStruct size(96) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreHandleDesc" {
     type: Int(I32) at 0 "int" set;
-    handle: Pod(class::_py_anon_pod13) at 8 "_py_anon_pod13" set;
+    handle: BufferStruct(class::_py_anon_pod13) at 8 "_py_anon_pod13" set;
     flags_: Int(U32) at 24 "int" set;
     reserved: Hidden(U32, 16) at 28 "uint32" get;
 }
-_py_anon_pod16: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreSignalParams_params.fence" {
+_py_anon_pod16: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreSignalParams_params.fence" {
     value: Int(U64) at 0 "int" set;
 }
-_py_anon_pod17: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreSignalParams_params.nvSciSync" {
+_py_anon_pod17: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreSignalParams_params.nvSciSync" {
     fence: Intptr at 0 "int" set;
     reserved: Hidden(U64, 0) at 0 "uint64" get;
 }
-_py_anon_pod18: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreSignalParams_params.keyedMutex" {
+_py_anon_pod18: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreSignalParams_params.keyedMutex" {
     key: Int(U64) at 0 "int" set;
 }
-_py_anon_pod15: Pod size(72) align(8) flags(EQ_HASH | PRIVATE) "struct cudaExternalSemaphoreSignalParams.params" {
-    fence: Pod(class::_py_anon_pod16) at 0 "_py_anon_pod16" set;
-    nv_sci_sync: Pod(class::_py_anon_pod17) at 8 "_py_anon_pod17" set;
-    keyed_mutex: Pod(class::_py_anon_pod18) at 16 "_py_anon_pod18" set;
+_py_anon_pod15: BufferStruct size(72) align(8) flags(EQ_HASH | PRIVATE) "struct cudaExternalSemaphoreSignalParams.params" {
+    fence: BufferStruct(class::_py_anon_pod16) at 0 "_py_anon_pod16" set;
+    nv_sci_sync: BufferStruct(class::_py_anon_pod17) at 8 "_py_anon_pod17" set;
+    keyed_mutex: BufferStruct(class::_py_anon_pod18) at 16 "_py_anon_pod18" set;
     reserved: Hidden(U32, 12) at 24 "uint32" get;
 }
-ExternalSemaphoreSignalParams: Pod size(144) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreSignalParams" {
-    params: Pod(class::_py_anon_pod15) at 0 "_py_anon_pod15" set;
+ExternalSemaphoreSignalParams: BufferStruct size(144) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreSignalParams" {
+    params: BufferStruct(class::_py_anon_pod15) at 0 "_py_anon_pod15" set;
     flags_: Int(U32) at 72 "int" set;
     reserved: Hidden(U32, 16) at 76 "uint32" get;
 }
-_py_anon_pod20: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreWaitParams_params.fence" {
+_py_anon_pod20: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreWaitParams_params.fence" {
     value: Int(U64) at 0 "int" set;
 }
-_py_anon_pod21: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreWaitParams_params.nvSciSync" {
+_py_anon_pod21: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreWaitParams_params.nvSciSync" {
     fence: Intptr at 0 "int" set;
     reserved: Hidden(U64, 0) at 0 "uint64" get;
 }
-_py_anon_pod22: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreWaitParams_params.keyedMutex" {
+_py_anon_pod22: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "cudaExternalSemaphoreWaitParams_params.keyedMutex" {
     key: Int(U64) at 0 "int" set;
     timeout_ms: Int(U32) at 8 "int" set;
 }
-_py_anon_pod19: Pod size(72) align(8) flags(EQ_HASH | PRIVATE) "struct cudaExternalSemaphoreWaitParams.params" {
-    fence: Pod(class::_py_anon_pod20) at 0 "_py_anon_pod20" set;
-    nv_sci_sync: Pod(class::_py_anon_pod21) at 8 "_py_anon_pod21" set;
-    keyed_mutex: Pod(class::_py_anon_pod22) at 16 "_py_anon_pod22" set;
+_py_anon_pod19: BufferStruct size(72) align(8) flags(EQ_HASH | PRIVATE) "struct cudaExternalSemaphoreWaitParams.params" {
+    fence: BufferStruct(class::_py_anon_pod20) at 0 "_py_anon_pod20" set;
+    nv_sci_sync: BufferStruct(class::_py_anon_pod21) at 8 "_py_anon_pod21" set;
+    keyed_mutex: BufferStruct(class::_py_anon_pod22) at 16 "_py_anon_pod22" set;
     reserved: Hidden(U32, 10) at 32 "uint32" get;
 }
-ExternalSemaphoreWaitParams: Pod size(144) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreWaitParams" {
-    params: Pod(class::_py_anon_pod19) at 0 "_py_anon_pod19" set;
+ExternalSemaphoreWaitParams: BufferStruct size(144) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreWaitParams" {
+    params: BufferStruct(class::_py_anon_pod19) at 0 "_py_anon_pod19" set;
     flags_: Int(U32) at 72 "int" set;
     reserved: Hidden(U32, 16) at 76 "uint32" get;
 }
-DevSmResource: Pod size(20) align(4) flags(EQ_HASH) "struct cudaDevSmResource" {
+DevSmResource: BufferStruct size(20) align(4) flags(EQ_HASH) "struct cudaDevSmResource" {
     sm_count: Int(U32) at 0 "int" set;
     min_sm_partition_size: Int(U32) at 4 "int" set;
     sm_coscheduled_alignment: Int(U32) at 8 "int" set;
     flags_: Int(U32) at 12 "int" set;
     locality_domain_id: Int(U32) at 16 "int" set;
 }
-DevWorkqueueConfigResource: Pod size(12) align(4) flags(EQ_HASH) "struct cudaDevWorkqueueConfigResource" {
+DevWorkqueueConfigResource: BufferStruct size(12) align(4) flags(EQ_HASH) "struct cudaDevWorkqueueConfigResource" {
     device_: Int(I32) at 0 "int" set;
     wq_concurrency_limit: Int(U32) at 4 "int" set;
     sharing_scope: Int(I32) at 8 "int" set;
 }
-DevWorkqueueResource: Pod size(40) align(1) flags(EQ_HASH) "struct cudaDevWorkqueueResource" {
+DevWorkqueueResource: BufferStruct size(40) align(1) flags(EQ_HASH) "struct cudaDevWorkqueueResource" {
     reserved: Hidden(U8, 40) at 0 "uint8" get;
 }
-DevSmResourceGroupParams: Pod size(64) align(4) flags(EQ_HASH) "cudaDevSmResourceGroupParams" {
+DevSmResourceGroupParams: BufferStruct size(64) align(4) flags(EQ_HASH) "cudaDevSmResourceGroupParams" {
     sm_count: Int(U32) at 0 "int" set;
     coscheduled_sm_count: Int(U32) at 4 "int" set;
     preferred_coscheduled_sm_count: Int(U32) at 8 "int" set;
@@ -641,71 +641,71 @@ DevSmResourceGroupParams: Pod size(64) align(4) flags(EQ_HASH) "cudaDevSmResourc
     locality_domain_id: Int(U32) at 16 "int" set;
     reserved: Hidden(U32, 11) at 20 "uint32" get;
 }
-DevResource: Pod size(144) align(8) flags(EQ_HASH | ARRAY) "cudaDevResource" {
+DevResource: BufferStruct size(144) align(8) flags(EQ_HASH | ARRAY) "cudaDevResource" {
     type: Int(I32) at 0 "int" set;
     _internal_padding: Hidden(U8, 92) at 4 "uint8" get;
-    sm: Pod(class::DevSmResource) at 96 "DevSmResource" set;
-    wq_config: Pod(class::DevWorkqueueConfigResource) at 96 "DevWorkqueueConfigResource" set;
-    wq: Pod(class::DevWorkqueueResource) at 96 "DevWorkqueueResource" set;
+    sm: BufferStruct(class::DevSmResource) at 96 "DevSmResource" set;
+    wq_config: BufferStruct(class::DevWorkqueueConfigResource) at 96 "DevWorkqueueConfigResource" set;
+    wq: BufferStruct(class::DevWorkqueueResource) at 96 "DevWorkqueueResource" set;
     _oversize: Hidden(U8, 40) at 96 "uint8" get;
     next_resource: Intptr at 136 "int" set;
 }
-LibraryHostUniversalFunctionAndDataTable: Pod size(32) align(8) flags(EQ_HASH) "struct cudalibraryHostUniversalFunctionAndDataTable" {
+LibraryHostUniversalFunctionAndDataTable: BufferStruct size(32) align(8) flags(EQ_HASH) "struct cudalibraryHostUniversalFunctionAndDataTable" {
     function_table: Intptr at 0 "int" set;
     function_window_size: Int(U64) at 8 "int" set;
     data_table: Intptr at 16 "int" set;
     data_window_size: Int(U64) at 24 "int" set;
 }
-KernelNodeParams: Pod size(56) align(8) flags(EQ_HASH) "struct cudaKernelNodeParams" {
+KernelNodeParams: BufferStruct size(56) align(8) flags(EQ_HASH) "struct cudaKernelNodeParams" {
     func: Intptr at 0 "int" set;
-    grid_dim: Pod(class::Dim3) at 8 "Dim3" set;
-    block_dim: Pod(class::Dim3) at 20 "Dim3" set;
+    grid_dim: BufferStruct(class::Dim3) at 8 "Dim3" set;
+    block_dim: BufferStruct(class::Dim3) at 20 "Dim3" set;
     shared_mem_bytes: Int(U32) at 32 "int" set;
     kernel_params: Intptr at 40 "int" set;
     extra: Intptr at 48 "int" set;
 }
-KernelNodeParamsV2: Pod size(72) align(8) flags(EQ_HASH) "struct cudaKernelNodeParamsV2" {
+KernelNodeParamsV2: BufferStruct size(72) align(8) flags(EQ_HASH) "struct cudaKernelNodeParamsV2" {
     func: Intptr at 0 "int" set;
     kern: Intptr at 0 "int" set;
     cu_func: Intptr at 0 "int" set;
-    grid_dim: Pod(class::Dim3) at 8 "Dim3" set;
-    block_dim: Pod(class::Dim3) at 20 "Dim3" set;
+    grid_dim: BufferStruct(class::Dim3) at 8 "Dim3" set;
+    block_dim: BufferStruct(class::Dim3) at 20 "Dim3" set;
     shared_mem_bytes: Int(U32) at 32 "int" set;
     kernel_params: Intptr at 40 "int" set;
     extra: Intptr at 48 "int" set;
     ctx: Intptr at 56 "int" set;
     function_type: Int(I32) at 64 "int" set;
 }
-ExternalSemaphoreSignalNodeParams: Pod size(24) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreSignalNodeParams" {
+ExternalSemaphoreSignalNodeParams: BufferStruct size(24) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreSignalNodeParams" {
     ext_sem_array: Intptr at 0 "int" set;
     params_array: Intptr at 8 "int" set;
     num_ext_sems: Int(U32) at 16 "int" set;
 }
-ExternalSemaphoreSignalNodeParamsV2: Pod size(32) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreSignalNodeParamsV2" {
-    ext_sem_array: Intptr at 0 "int" set;
-    params_array: Intptr at 8 "int" set;
-    num_ext_sems: Int(U32) at 16 "int" set;
-    ctx: Intptr at 24 "int" set;
-}
-ExternalSemaphoreWaitNodeParams: Pod size(24) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreWaitNodeParams" {
-    ext_sem_array: Intptr at 0 "int" set;
-    params_array: Intptr at 8 "int" set;
-    num_ext_sems: Int(U32) at 16 "int" set;
-}
-ExternalSemaphoreWaitNodeParamsV2: Pod size(32) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreWaitNodeParamsV2" {
+ExternalSemaphoreSignalNodeParamsV2: BufferStruct size(32) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreSignalNodeParamsV2" {
     ext_sem_array: Intptr at 0 "int" set;
     params_array: Intptr at 8 "int" set;
     num_ext_sems: Int(U32) at 16 "int" set;
     ctx: Intptr at 24 "int" set;
 }
-ConditionalNodeParams: Pod size(32) align(8) flags(EQ_HASH) "struct cudaConditionalNodeParams" {
+ExternalSemaphoreWaitNodeParams: BufferStruct size(24) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreWaitNodeParams" {
+    ext_sem_array: Intptr at 0 "int" set;
+    params_array: Intptr at 8 "int" set;
+    num_ext_sems: Int(U32) at 16 "int" set;
+}
+ExternalSemaphoreWaitNodeParamsV2: BufferStruct size(32) align(8) flags(EQ_HASH) "struct cudaExternalSemaphoreWaitNodeParamsV2" {
+    ext_sem_array: Intptr at 0 "int" set;
+    params_array: Intptr at 8 "int" set;
+    num_ext_sems: Int(U32) at 16 "int" set;
+    ctx: Intptr at 24 "int" set;
+}
+ConditionalNodeParams: BufferStruct size(32) align(8) flags(EQ_HASH) "struct cudaConditionalNodeParams" {
     handle: Int(U64) at 0 "int" set;
     type: Int(I32) at 8 "int" set;
     size_: Int(U32) at 12 "int" set;
     ph_graph_out: Intptr at 16 "int" set;
     ctx: Intptr at 24 "int" set;
 }
-MemcpyBatchNodeParams: Pod size(64) align(8) flags(EQ_HASH) "struct cudaMemcpyBatchNodeParams" {
+MemcpyBatchNodeParams: BufferStruct size(64) align(8) flags(EQ_HASH) "struct cudaMemcpyBatchNodeParams" {
     count: Int(U64) at 0 "int" set;
     dsts: Intptr at 8 "int" set;
     srcs: Intptr at 16 "int" set;
@@ -715,131 +715,131 @@ MemcpyBatchNodeParams: Pod size(64) align(8) flags(EQ_HASH) "struct cudaMemcpyBa
     num_attrs: Int(U64) at 48 "int" set;
     ctx: Intptr at 56 "int" set;
 }
-ChildGraphNodeParams: Pod size(16) align(8) flags(EQ_HASH) "struct cudaChildGraphNodeParams" {
+ChildGraphNodeParams: BufferStruct size(16) align(8) flags(EQ_HASH) "struct cudaChildGraphNodeParams" {
     graph: Intptr at 0 "int" set;
     ownership: Int(I32) at 8 "int" set;
 }
-EventRecordNodeParams: Pod size(16) align(8) flags(EQ_HASH) "struct cudaEventRecordNodeParams" {
+EventRecordNodeParams: BufferStruct size(16) align(8) flags(EQ_HASH) "struct cudaEventRecordNodeParams" {
     event: Intptr at 0 "int" set;
     ctx: Intptr at 8 "int" set;
 }
-EventWaitNodeParams: Pod size(8) align(8) flags(EQ_HASH) "struct cudaEventWaitNodeParams" {
+EventWaitNodeParams: BufferStruct size(8) align(8) flags(EQ_HASH) "struct cudaEventWaitNodeParams" {
     event: Intptr at 0 "int" set;
 }
-GraphNodeParams: Pod size(256) align(8) flags(EQ_HASH) "struct cudaGraphNodeParams" {
+GraphNodeParams: BufferStruct size(256) align(8) flags(EQ_HASH) "struct cudaGraphNodeParams" {
     type: Int(I32) at 0 "int" set;
     reserved0: Hidden(I32, 3) at 4 "int32" get;
     reserved1: Hidden(I64, 29) at 16 "int64" get;
-    kernel: Pod(class::KernelNodeParamsV2) at 16 "KernelNodeParamsV2" set;
-    memcpy: Pod(class::MemcpyNodeParams) at 16 "MemcpyNodeParams" set;
-    memset: Pod(class::MemsetParamsV2) at 16 "MemsetParamsV2" set;
-    host: Pod(class::HostNodeParamsV2) at 16 "HostNodeParamsV2" set;
-    graph: Pod(class::ChildGraphNodeParams) at 16 "ChildGraphNodeParams" set;
-    event_wait: Pod(class::EventWaitNodeParams) at 16 "EventWaitNodeParams" set;
-    event_record: Pod(class::EventRecordNodeParams) at 16 "EventRecordNodeParams" set;
-    ext_sem_signal: Pod(class::ExternalSemaphoreSignalNodeParamsV2) at 16 "ExternalSemaphoreSignalNodeParamsV2" set;
-    ext_sem_wait: Pod(class::ExternalSemaphoreWaitNodeParamsV2) at 16 "ExternalSemaphoreWaitNodeParamsV2" set;
-    alloc: Pod(class::MemAllocNodeParamsV2) at 16 "MemAllocNodeParamsV2" set;
-    free: Pod(class::MemFreeNodeParams) at 16 "MemFreeNodeParams" set;
-    conditional: Pod(class::ConditionalNodeParams) at 16 "ConditionalNodeParams" set;
-    memcpy_batch: Pod(class::MemcpyBatchNodeParams) at 16 "MemcpyBatchNodeParams" set;
+    kernel: BufferStruct(class::KernelNodeParamsV2) at 16 "KernelNodeParamsV2" set;
+    memcpy: BufferStruct(class::MemcpyNodeParams) at 16 "MemcpyNodeParams" set;
+    memset: BufferStruct(class::MemsetParamsV2) at 16 "MemsetParamsV2" set;
+    host: BufferStruct(class::HostNodeParamsV2) at 16 "HostNodeParamsV2" set;
+    graph: BufferStruct(class::ChildGraphNodeParams) at 16 "ChildGraphNodeParams" set;
+    event_wait: BufferStruct(class::EventWaitNodeParams) at 16 "EventWaitNodeParams" set;
+    event_record: BufferStruct(class::EventRecordNodeParams) at 16 "EventRecordNodeParams" set;
+    ext_sem_signal: BufferStruct(class::ExternalSemaphoreSignalNodeParamsV2) at 16 "ExternalSemaphoreSignalNodeParamsV2" set;
+    ext_sem_wait: BufferStruct(class::ExternalSemaphoreWaitNodeParamsV2) at 16 "ExternalSemaphoreWaitNodeParamsV2" set;
+    alloc: BufferStruct(class::MemAllocNodeParamsV2) at 16 "MemAllocNodeParamsV2" set;
+    free: BufferStruct(class::MemFreeNodeParams) at 16 "MemFreeNodeParams" set;
+    conditional: BufferStruct(class::ConditionalNodeParams) at 16 "ConditionalNodeParams" set;
+    memcpy_batch: BufferStruct(class::MemcpyBatchNodeParams) at 16 "MemcpyBatchNodeParams" set;
     reserved2: Hidden(I64, 0) at 248 "int64" get;
 }
-GraphEdgeData: Pod size(8) align(1) flags(EQ_HASH | ARRAY) "cudaGraphEdgeData" {
+GraphEdgeData: BufferStruct size(8) align(1) flags(EQ_HASH | ARRAY) "cudaGraphEdgeData" {
     from_port: Int(U8) at 0 "int" set;
     to_port: Int(U8) at 1 "int" set;
     type: Int(U8) at 2 "int" set;
     reserved: Hidden(U8, 5) at 3 "uint8" get;
 }
-GraphInstantiateParams: Pod size(32) align(8) flags(EQ_HASH) "cudaGraphInstantiateParams" {
+GraphInstantiateParams: BufferStruct size(32) align(8) flags(EQ_HASH) "cudaGraphInstantiateParams" {
     flags_: Int(U64) at 0 "int" set;
     upload_stream: Intptr at 8 "int" set;
     err_node_out: Intptr at 16 "int" set;
     result_out: Int(I32) at 24 "int" set;
 }
-GraphExecUpdateResultInfo: Pod size(24) align(8) flags(EQ_HASH) "cudaGraphExecUpdateResultInfo" {
+GraphExecUpdateResultInfo: BufferStruct size(24) align(8) flags(EQ_HASH) "cudaGraphExecUpdateResultInfo" {
     result: Int(I32) at 0 "int" set;
     error_node: Intptr at 8 "int" set;
     error_from_node: Intptr at 16 "int" set;
 }
-_py_anon_pod24: Pod size(24) align(8) flags(EQ_HASH | PRIVATE) "cudaGraphKernelNodeUpdate_updateData.param" {
+_py_anon_pod24: BufferStruct size(24) align(8) flags(EQ_HASH | PRIVATE) "cudaGraphKernelNodeUpdate_updateData.param" {
     p_value: Intptr at 0 "int" set;
     offset: Int(U64) at 8 "int" set;
     size_: Int(U64) at 16 "int" set;
 }
-_py_anon_pod23: Pod size(24) align(8) flags(EQ_HASH | PRIVATE) "struct cudaGraphKernelNodeUpdate.updateData" {
-    grid_dim: Pod(class::Dim3) at 0 "Dim3" set;
-    param: Pod(class::_py_anon_pod24) at 0 "_py_anon_pod24" set;
+_py_anon_pod23: BufferStruct size(24) align(8) flags(EQ_HASH | PRIVATE) "struct cudaGraphKernelNodeUpdate.updateData" {
+    grid_dim: BufferStruct(class::Dim3) at 0 "Dim3" set;
+    param: BufferStruct(class::_py_anon_pod24) at 0 "_py_anon_pod24" set;
     is_enabled: Int(U32) at 0 "int" set;
 }
-GraphKernelNodeUpdate: Pod size(40) align(8) flags(EQ_HASH) "struct cudaGraphKernelNodeUpdate" {
+GraphKernelNodeUpdate: BufferStruct size(40) align(8) flags(EQ_HASH) "struct cudaGraphKernelNodeUpdate" {
     node: Intptr at 0 "int" set;
     field: Int(I32) at 8 "int" set;
-    update_data: Pod(class::_py_anon_pod23) at 16 "_py_anon_pod23" set;
+    update_data: BufferStruct(class::_py_anon_pod23) at 16 "_py_anon_pod23" set;
 }
-LaunchMemSyncDomainMap: Pod size(2) align(1) flags(EQ_HASH) "cudaLaunchMemSyncDomainMap" {
+LaunchMemSyncDomainMap: BufferStruct size(2) align(1) flags(EQ_HASH) "cudaLaunchMemSyncDomainMap" {
     default_: Int(U8) at 0 "int" set;
     remote: Int(U8) at 1 "int" set;
 }
-_py_anon_pod25: Pod size(12) align(4) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.clusterDim" {
+_py_anon_pod25: BufferStruct size(12) align(4) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.clusterDim" {
     x: Int(U32) at 0 "int" set;
     y: Int(U32) at 4 "int" set;
     z: Int(U32) at 8 "int" set;
 }
-_py_anon_pod26: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.programmaticEvent" {
+_py_anon_pod26: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.programmaticEvent" {
     event: Intptr at 0 "int" set;
     flags_: Int(I32) at 8 "int" set;
     trigger_at_block_start: Int(I32) at 12 "int" set;
 }
-_py_anon_pod27: Pod size(12) align(4) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.preferredClusterDim" {
+_py_anon_pod27: BufferStruct size(12) align(4) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.preferredClusterDim" {
     x: Int(U32) at 0 "int" set;
     y: Int(U32) at 4 "int" set;
     z: Int(U32) at 8 "int" set;
 }
-_py_anon_pod28: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.launchCompletionEvent" {
+_py_anon_pod28: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.launchCompletionEvent" {
     event: Intptr at 0 "int" set;
     flags_: Int(I32) at 8 "int" set;
 }
-_py_anon_pod29: Pod size(16) align(8) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.deviceUpdatableKernelNode" {
+_py_anon_pod29: BufferStruct size(16) align(8) flags(EQ_HASH | PRIVATE) "union cudaLaunchAttributeValue.deviceUpdatableKernelNode" {
     device_updatable: Int(I32) at 0 "int" set;
     dev_node: Intptr at 8 "int" set;
 }
-LaunchAttributeValue: Pod size(64) align(8) flags(EQ_HASH) "cudaStreamAttrValue" {
+LaunchAttributeValue: BufferStruct size(64) align(8) flags(EQ_HASH) "cudaStreamAttrValue" {
     pad: Hidden(I8, 64) at 0 "int8" get;
-    access_policy_window: Pod(class::AccessPolicyWindow) at 0 "AccessPolicyWindow" set;
+    access_policy_window: BufferStruct(class::AccessPolicyWindow) at 0 "AccessPolicyWindow" set;
     cooperative: Int(I32) at 0 "int" set;
     sync_policy: Int(I32) at 0 "int" set;
-    cluster_dim: Pod(class::_py_anon_pod25) at 0 "_py_anon_pod25" set;
+    cluster_dim: BufferStruct(class::_py_anon_pod25) at 0 "_py_anon_pod25" set;
     cluster_scheduling_policy_preference: Int(I32) at 0 "int" set;
     programmatic_stream_serialization_allowed: Int(I32) at 0 "int" set;
-    programmatic_event: Pod(class::_py_anon_pod26) at 0 "_py_anon_pod26" set;
+    programmatic_event: BufferStruct(class::_py_anon_pod26) at 0 "_py_anon_pod26" set;
     priority: Int(I32) at 0 "int" set;
-    mem_sync_domain_map: Pod(class::LaunchMemSyncDomainMap) at 0 "LaunchMemSyncDomainMap" set;
+    mem_sync_domain_map: BufferStruct(class::LaunchMemSyncDomainMap) at 0 "LaunchMemSyncDomainMap" set;
     mem_sync_domain: Int(I32) at 0 "int" set;
-    preferred_cluster_dim: Pod(class::_py_anon_pod27) at 0 "_py_anon_pod27" set;
-    launch_completion_event: Pod(class::_py_anon_pod28) at 0 "_py_anon_pod28" set;
-    device_updatable_kernel_node: Pod(class::_py_anon_pod29) at 0 "_py_anon_pod29" set;
+    preferred_cluster_dim: BufferStruct(class::_py_anon_pod27) at 0 "_py_anon_pod27" set;
+    launch_completion_event: BufferStruct(class::_py_anon_pod28) at 0 "_py_anon_pod28" set;
+    device_updatable_kernel_node: BufferStruct(class::_py_anon_pod29) at 0 "_py_anon_pod29" set;
     shared_mem_carveout: Int(U32) at 0 "int" set;
     nvlink_util_centric_scheduling: Int(U32) at 0 "int" set;
     portable_cluster_size_mode: Int(I32) at 0 "int" set;
     shared_memory_mode: Int(I32) at 0 "int" set;
 }
-LaunchAttribute: Pod size(72) align(8) flags(EQ_HASH) "cudaLaunchAttribute" {
+LaunchAttribute: BufferStruct size(72) align(8) flags(EQ_HASH) "cudaLaunchAttribute" {
     id: Int(I32) at 0 "int" set;
     pad: Hidden(I8, 4) at 4 "int8" get;
-    val: Pod(class::LaunchAttributeValue) at 8 "LaunchAttributeValue" set;
+    val: BufferStruct(class::LaunchAttributeValue) at 8 "LaunchAttributeValue" set;
 }
-_py_anon_pod31: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaAsyncNotificationInfo_info.overBudget" {
+_py_anon_pod31: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "cudaAsyncNotificationInfo_info.overBudget" {
     bytes_over_budget: Int(U64) at 0 "int" set;
 }
-_py_anon_pod30: Pod size(8) align(8) flags(EQ_HASH | PRIVATE) "struct cudaAsyncNotificationInfo.info" {
-    over_budget: Pod(class::_py_anon_pod31) at 0 "_py_anon_pod31" set;
+_py_anon_pod30: BufferStruct size(8) align(8) flags(EQ_HASH | PRIVATE) "struct cudaAsyncNotificationInfo.info" {
+    over_budget: BufferStruct(class::_py_anon_pod31) at 0 "_py_anon_pod31" set;
 }
-AsyncNotificationInfo: Pod size(16) align(8) flags(EQ_HASH) "cudaAsyncNotificationInfo_t" {
+AsyncNotificationInfo: BufferStruct size(16) align(8) flags(EQ_HASH) "cudaAsyncNotificationInfo_t" {
     type: Int(I32) at 0 "int" set;
-    info: Pod(class::_py_anon_pod30) at 8 "_py_anon_pod30" set;
+    info: BufferStruct(class::_py_anon_pod30) at 8 "_py_anon_pod30" set;
 }
-TextureDesc: Pod size(72) align(4) flags(EQ_HASH) "struct cudaTextureDesc" {
+TextureDesc: BufferStruct size(72) align(4) flags(EQ_HASH) "struct cudaTextureDesc" {
     address_mode: Fixed(I32, 3) at 0 "ndarray of int32" set;
     filter_mode: Int(I32) at 12 "int" set;
     read_mode: Int(I32) at 16 "int" set;
@@ -854,7 +854,7 @@ TextureDesc: Pod size(72) align(4) flags(EQ_HASH) "struct cudaTextureDesc" {
     disable_trilinear_optimization: Int(I32) at 64 "int" set;
     seamless_cubemap: Int(I32) at 68 "int" set;
 }
-GraphRecaptureCallbackData: Pod size(16) align(8) flags(EQ_HASH) "struct cudaGraphRecaptureCallbackData" {
+GraphRecaptureCallbackData: BufferStruct size(16) align(8) flags(EQ_HASH) "struct cudaGraphRecaptureCallbackData" {
     callback_func: Intptr at 0 "int" set;
     user_data: Intptr at 8 "int" set;
 }

@@ -98,7 +98,7 @@ fn integer_slow(obj: Obj<'_>, site: &AttributeSite) -> R<i128> {
     // SAFETY: the registry found the class of the instance.
     let bits = || unsafe { handle_bits(obj.ptr().cast(), id) };
     match table::class(id).1.kind {
-        Kind::Record | Kind::Marker | Kind::Pod => Err(site.wrong("an integer", obj)),
+        Kind::Record | Kind::Marker | Kind::BufferStruct => Err(site.wrong("an integer", obj)),
         Kind::Integer(p) if p.signed() => Ok(bits()? as i64 as i128),
         _ => Ok(i128::from(bits()?)),
     }
@@ -210,7 +210,7 @@ pub fn address(obj: Obj<'_>, site: &AttributeSite) -> R<(u64, Option<Owned>)> {
         return unsafe {
             match table::class(id).1.kind {
                 Kind::Marker => Err(site.wrong(WANTED, obj)),
-                Kind::Record | Kind::Pod => Ok(((*this).data as u64, Some(obj.owned()))),
+                Kind::Record | Kind::BufferStruct => Ok(((*this).data as u64, Some(obj.owned()))),
                 _ => Ok((handle_bits(this, id)?, None)),
             }
         };

@@ -7,6 +7,7 @@
 //!
 //! The functions below are the interface to the call engine. They do not panic.
 
+pub mod buffer_structs;
 pub mod class_type;
 pub mod convert;
 pub mod declare;
@@ -15,7 +16,6 @@ pub mod handles;
 pub mod module;
 pub mod numpy;
 pub mod object;
-pub mod pods;
 pub mod registry;
 pub mod slices;
 pub mod structs;
@@ -27,11 +27,11 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::buffer_structs::fields;
+use crate::types::buffer_structs::instance;
+use crate::types::buffer_structs::pointers;
 pub use crate::types::module::Module;
 use crate::types::object::Instance;
-use crate::types::pods::fields;
-use crate::types::pods::pod;
-use crate::types::pods::pointers;
 use crate::types::registry::Makers;
 pub use crate::types::slices::{new_array, new_slice};
 use crate::types::structs::fields::PackKernelParams;
@@ -54,7 +54,7 @@ fn make_class(id: ClassId) -> R<Owned> {
     match table::class(id).1.kind {
         Kind::Record => structs::make_type(id),
         Kind::Marker => structs::make_marker(id),
-        Kind::Pod => pods::make_type(id),
+        Kind::BufferStruct => buffer_structs::make_type(id),
         _ => handles::make_type(id),
     }
 }
@@ -80,7 +80,7 @@ pub fn handle_value(obj: Obj<'_>) -> Option<u64> {
 fn is_handle(id: ClassId) -> bool {
     !matches!(
         table::class(id).1.kind,
-        Kind::Record | Kind::Marker | Kind::Pod
+        Kind::Record | Kind::Marker | Kind::BufferStruct
     )
 }
 
@@ -111,8 +111,8 @@ fn own_bytes(obj: Obj<'_>, id: ClassId) -> Option<*mut u8> {
 }
 
 /// Whether a class is one of the modules whose functions raise.
-pub fn is_pod(id: ClassId) -> bool {
-    table::class(id).1.kind == Kind::Pod
+pub fn is_buffer_struct(id: ClassId) -> bool {
+    table::class(id).1.kind == Kind::BufferStruct
 }
 
 /// A NumPy array over a sequence with the buffer protocol; the sequence itself without NumPy.
@@ -134,7 +134,7 @@ pub fn as_ndarray(words: Owned) -> R<Owned> {
 /// `MemoryError`, or what NumPy raised.
 pub fn records(id: ClassId, bytes: Vec<u8>) -> R<Owned> {
     let Some(numpy) = numpy_module()? else {
-        let (object, to) = new_pod(id, bytes.len() / class_size(id))?;
+        let (object, to) = new_buffer_struct(id, bytes.len() / class_size(id))?;
         // SAFETY: the object has room for that many structs.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
         return Ok(object);
@@ -268,39 +268,39 @@ pub fn new_struct(id: ClassId) -> R<(Owned, *mut u8)> {
     Ok((object, data))
 }
 
-/// A new object of a `Kind::Pod` class that owns `count` zeroed structs (1 for a class without `ARRAY`), and their
+/// A new object of a `Kind::BufferStruct` class that owns `count` zeroed structs (1 for a class without `ARRAY`), and their
 /// address.
 ///
 /// # Errors
 ///
 /// `MemoryError`.
-pub fn new_pod(id: ClassId, count: usize) -> R<(Owned, *mut u8)> {
-    let (object, _) = pod::fresh(id, count)?;
+pub fn new_buffer_struct(id: ClassId, count: usize) -> R<(Owned, *mut u8)> {
+    let (object, _) = instance::fresh(id, count)?;
     let data = data_of(object.obj());
     Ok((object, data))
 }
 
-/// Address of the structs of a `Kind::Pod` object of exactly class `id`, or of any class. None without an exception for
+/// Address of the structs of a `Kind::BufferStruct` object of exactly class `id`, or of any class. None without an exception for
 /// other objects. Foreign memory may no longer be mapped: see [`prepare_struct`].
 #[inline]
-pub fn pod_ptr(obj: Obj<'_>, id: Option<ClassId>) -> Option<*mut u8> {
+pub fn buffer_struct_ptr(obj: Obj<'_>, id: Option<ClassId>) -> Option<*mut u8> {
     let have = registry::of(obj)?;
-    if id.is_some_and(|id| id != have) || table::class(have).1.kind != Kind::Pod {
+    if id.is_some_and(|id| id != have) || table::class(have).1.kind != Kind::BufferStruct {
         return None;
     }
     Some(data_of(obj))
 }
 
-/// Number of structs in a `Kind::Pod` object; 0 for other objects.
-pub fn pod_count(obj: Obj<'_>) -> usize {
-    match pod_ptr(obj, None) {
-        // SAFETY: `pod_ptr` found that the object is a `Pod`.
-        Some(_) => unsafe { (*obj.ptr().cast::<pod::Pod>()).count },
+/// Number of structs in a `Kind::BufferStruct` object; 0 for other objects.
+pub fn struct_count(obj: Obj<'_>) -> usize {
+    match buffer_struct_ptr(obj, None) {
+        // SAFETY: `buffer_struct_ptr` found that the object is a `BufferStruct`.
+        Some(_) => unsafe { (*obj.ptr().cast::<instance::BufferStruct>()).count },
         None => 0,
     }
 }
 
-/// Grows every array that a `Kind::Pod` object points to, to the counts that a library has written. Returns whether any
+/// Grows every array that a `Kind::BufferStruct` object points to, to the counts that a library has written. Returns whether any
 /// array grew, in which case the call should be repeated.
 ///
 /// # Errors
@@ -309,7 +309,7 @@ pub fn pod_count(obj: Obj<'_>) -> usize {
 pub fn provide_arrays(obj: Obj<'_>) -> R<bool> {
     // SAFETY: an `Obj` is live; the cast checks its type.
     unsafe {
-        match pod::cast(obj) {
+        match instance::cast(obj) {
             Some(this) if !(*this).array => pointers::provide(this),
             _ => Ok(false),
         }
@@ -380,9 +380,10 @@ pub fn prepare_struct(obj: Obj<'_>) -> R<()> {
         return Ok(());
     };
     let this = obj.ptr().cast::<Instance>();
-    // SAFETY: the registry found the object's class; an object of a pod or struct class is a `Pod` or an `Instance`.
+    // SAFETY: the registry found the object's class; an object of a struct class is a `BufferStruct` or an
+    // `Instance`.
     unsafe {
-        if table::class(id).1.kind == Kind::Pod {
+        if table::class(id).1.kind == Kind::BufferStruct {
             return fields::prepare(this.cast());
         }
         if !table::is_record(id) {

@@ -13,9 +13,9 @@ use crate::cpython;
 use crate::cpython::buffer::{refuse, takes_strides};
 use crate::cpython::errors::guard_or;
 use crate::cpython::{Obj, Owned, R, Raised, tuple};
+use crate::types::buffer_structs::instance;
+use crate::types::buffer_structs::instance::BufferStruct;
 use crate::types::object::slot;
-use crate::types::pods::pod;
-use crate::types::pods::pod::Pod;
 use crate::types::table;
 use crate::types::table::{CLASS_COUNT, ClassId, FieldKind, Prim};
 
@@ -163,8 +163,8 @@ fn format_of(kind: FieldKind) -> R<Owned> {
             (cpython::from_str(type_string(p))?, n)
         }
         FieldKind::Str(n) | FieldKind::Bytes(n) => (cpython::from_str(type_string(Prim::I8))?, n),
-        FieldKind::Pod(id) | FieldKind::HiddenPod(id) => (dtype(id)?.owned(), 0),
-        FieldKind::Pods(id, n, _) | FieldKind::Records(id, n) => (dtype(id)?.owned(), n),
+        FieldKind::BufferStruct(id) | FieldKind::HiddenStruct(id) => (dtype(id)?.owned(), 0),
+        FieldKind::BufferStructs(id, n, _) | FieldKind::Records(id, n) => (dtype(id)?.owned(), n),
         _ => (cpython::from_str(type_string(Prim::I64))?, 0),
     };
     if len == 0 {
@@ -438,17 +438,22 @@ fn make_window_type() -> R<Owned> {
     Owned::take(unsafe { ffi::PyType_FromSpec(&mut spec) })
 }
 
-/// A NumPy array of a pod's structs, or of one member of each struct.
+/// A NumPy array of a buffer struct's structs, or of one member of each struct.
 ///
 /// # Errors
 /// `ValueError` if foreign memory is no longer readable; the errors of [`view`].
 ///
 /// # Safety
-/// `this` is a live pod, and `dims` stay within its memory.
-pub unsafe fn of_pod(this: *mut Pod, data: *mut u8, item: Item, dims: &[Dim]) -> R<Owned> {
+/// `this` is a live buffer struct, and `dims` stay within its memory.
+pub unsafe fn of_struct(
+    this: *mut BufferStruct,
+    data: *mut u8,
+    item: Item,
+    dims: &[Dim],
+) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
-        pod::present(this)?;
+        instance::present(this)?;
         view(Obj::new(this.cast()), data, item, dims, (*this).readonly)
     }
 }

@@ -193,7 +193,7 @@ pub enum FieldKind {
     /// `const char *`, assigned as `bytes`.
     CString,
 
-    // The kinds below occur only in classes of `Kind::Pod`. In classes with `ARRAY` every attribute has one value per
+    // The kinds below occur only in classes of `Kind::BufferStruct`. In classes with `ARRAY` every attribute has one value per
     // element: a plain value for one element, otherwise a NumPy array.
     /// `unsigned long`: a 64-bit attribute. Its NumPy dtype is that of Windows, the lower 32 bits.
     Long(Prim),
@@ -208,20 +208,20 @@ pub enum FieldKind {
     /// As `Fixed`; only the first `count` elements are in use, and assignment sets the count.
     Counted(Prim, u32, Count),
     /// A nested struct, read as a live view.
-    Pod(ClassId),
+    BufferStruct(ClassId),
     /// An array of structs inside the struct, read as a live view of the class. With a count, only the first `count`
     /// elements are in use, and assignment sets the count.
-    Pods(ClassId, u32, Option<Count>),
+    BufferStructs(ClassId, u32, Option<Count>),
     /// A nested struct of an `ARRAY` class, or an array of them if the length is not 0; read as a NumPy record array.
     Records(ClassId, u32),
     /// A pointer to numbers. Assignment makes the object their owner and sets the count.
     PointerInts(Prim, Count),
     /// A pointer to structs, read as the class. Assignment keeps the given object alive and sets the count.
-    PointerPods(ClassId, Count),
+    PointerStructs(ClassId, Count),
     /// A pointer to 64-bit words, read as `array`; assignment sets the count.
     PointerWords(Count),
     /// A struct in the NumPy dtype without an attribute.
-    HiddenPod(ClassId),
+    HiddenStruct(ClassId),
     /// A member of the NumPy dtype without an attribute (counts, `reserved`): a number, or an array of numbers if the
     /// length is not 0.
     Hidden(Prim, u32),
@@ -257,7 +257,7 @@ pub enum Kind {
     Marker,
     /// A struct or union of the modules whose functions raise. It has `ptr`, `from_data`, `from_buffer`, `from_ptr` and
     /// the buffer protocol, and with `ARRAY` a length and elements.
-    Pod,
+    BufferStruct,
 }
 
 /// `__eq__` and `__hash__` by value.
@@ -272,7 +272,7 @@ pub const NEEDS_POINTER: u16 = 8;
 pub const SIZEOF: u16 = 16;
 /// `set_dsts_srcs`.
 pub const SET_DSTS_SRCS: u16 = 32;
-/// A `Kind::Pod` with any number of structs: `X(size=1)`.
+/// A `Kind::BufferStruct` with any number of structs: `X(size=1)`.
 pub const ARRAY: u16 = 64;
 /// Not listed by `dir()` and `__all__` (`_py_anon_pod0`).
 pub const PRIVATE: u16 = 128;
@@ -473,7 +473,7 @@ pub fn value_type(id: ClassId) -> Prim {
     }
 }
 
-/// Size in bytes of a member of a `Kind::Pod` struct.
+/// Size in bytes of a member of a `Kind::BufferStruct` struct.
 pub fn width(kind: FieldKind) -> usize {
     let class_size = |id: ClassId| class(id).1.size as usize;
     match kind {
@@ -482,8 +482,10 @@ pub fn width(kind: FieldKind) -> usize {
             p.size() * n.max(1) as usize
         }
         FieldKind::Str(n) | FieldKind::Bytes(n) => n as usize,
-        FieldKind::Pod(id) | FieldKind::HiddenPod(id) => class_size(id),
-        FieldKind::Pods(id, n, _) | FieldKind::Records(id, n) => class_size(id) * n.max(1) as usize,
+        FieldKind::BufferStruct(id) | FieldKind::HiddenStruct(id) => class_size(id),
+        FieldKind::BufferStructs(id, n, _) | FieldKind::Records(id, n) => {
+            class_size(id) * n.max(1) as usize
+        }
         _ => 8,
     }
 }

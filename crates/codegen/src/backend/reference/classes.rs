@@ -85,7 +85,7 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
         return out;
     }
     let c_name = match &class.kind {
-        ClassKind::Record { record } | ClassKind::Pod { record, .. } => lib.record(record),
+        ClassKind::Record { record } | ClassKind::BufferStruct { record, .. } => lib.record(record),
         _ => None,
     }
     .and_then(|r| r.c_name.clone());
@@ -98,10 +98,10 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
             };
             format!("A {what}{c_name}, {} bytes.", class.size)
         }
-        ClassKind::Pod { array: false, .. } => {
+        ClassKind::BufferStruct { array: false, .. } => {
             format!("A struct{c_name}, {} bytes, with a NumPy type.", class.size)
         }
-        ClassKind::Pod { array: true, .. } => format!(
+        ClassKind::BufferStruct { array: true, .. } => format!(
             "An array of structs{c_name}, {} bytes each, with a NumPy type. The constructor takes the length. Supports \
              indexing, slicing and iteration; attributes are arrays if the length is above 1.",
             class.size
@@ -120,7 +120,12 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
     let _ = writeln!(out, "<p>{text}</p>");
     let rows: Vec<Vec<String>> = in_c_order(lib, class)
         .into_iter()
-        .filter(|a| !matches!(a.kind, AttrKind::Hidden { .. } | AttrKind::HiddenPod { .. }))
+        .filter(|a| {
+            !matches!(
+                a.kind,
+                AttrKind::Hidden { .. } | AttrKind::HiddenStruct { .. }
+            )
+        })
         .map(|a| attribute(lib, class, a, names))
         .collect();
     let head = ["attribute", "type", "accepts", "C type", "offset", "unit"];
@@ -133,13 +138,13 @@ fn one_class(lib: &LibraryApi, class: &PyClass, names: &Names) -> String {
 }
 
 fn attribute(lib: &LibraryApi, class: &PyClass, attr: &PyAttr, names: &Names) -> Vec<String> {
-    let array = matches!(class.kind, ClassKind::Pod { array: true, .. });
+    let array = matches!(class.kind, ClassKind::BufferStruct { array: true, .. });
     let (read, write) = match class.kind {
-        ClassKind::Pod { .. } => stubs_raising::attribute(attr, array).unwrap_or_default(),
+        ClassKind::BufferStruct { .. } => stubs_raising::attribute(attr, array).unwrap_or_default(),
         _ => stubs::attribute(attr),
     };
     let record = match &class.kind {
-        ClassKind::Record { record } | ClassKind::Pod { record, .. } => lib.record(record),
+        ClassKind::Record { record } | ClassKind::BufferStruct { record, .. } => lib.record(record),
         _ => None,
     };
     let member = record.and_then(|r| {

@@ -243,7 +243,7 @@ fn shape(lib: &LibraryApi, python: &PyFunction, kind: &ArgKind) -> String {
         ArgKind::Writable { size: Some(i) } => {
             format!("writable, at least {} bytes", named(*i))
         }
-        ArgKind::Pods { count, .. } => format!("at least {} structs", named(*count)),
+        ArgKind::BufferStructs { count, .. } => format!("at least {} structs", named(*count)),
         ArgKind::Addresses { count: Some(i) } => {
             format!("at least {} handles, or the address of an array of them", named(*i))
         }
@@ -318,7 +318,7 @@ fn result(
     let shape = match &result.kind {
         ResultKind::List { len, .. }
         | ResultKind::Slice { len, .. }
-        | ResultKind::Pods { len, .. } => {
+        | ResultKind::BufferStructs { len, .. } => {
             format!("elements: {}", length(len))
         }
         ResultKind::Bytes { len, until_nul } => {
@@ -429,7 +429,7 @@ mod tests {
             }],
             results: vec![PyResult {
                 name: "power".into(),
-                kind: ResultKind::Pods {
+                kind: ResultKind::BufferStructs {
                     class: "Power".into(),
                     len: Len::Counted,
                 },

@@ -18,7 +18,7 @@ pub fn compare(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     match lib.python.style {
         Style::Tuple => classes(lib, module, out),
         Style::Raises => {
-            pods(lib, module, out);
+            buffer_structs(lib, module, out);
             dtypes(lib, module, out);
             exceptions(lib, module, out);
             aliases(lib, module, out);
@@ -218,7 +218,7 @@ fn merged(module: &Value, public: &str, private: &str) -> BTreeMap<String, Value
     entries.map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
-fn pods(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
+fn buffer_structs(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let facts = merged(module, "classes", "private_classes");
     let ours: BTreeMap<&str, &PyClass> = (lib.python.classes.iter())
         .map(|c| (c.name.as_str(), c))
@@ -227,7 +227,7 @@ fn pods(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
     let theirs = facts.keys().map(String::as_str).collect();
     for name in names(out, &what, ours.keys().copied().collect(), theirs) {
         let (c, fact) = (ours[name], &facts[name]);
-        let ClassKind::Pod { record: of, array } = &c.kind else {
+        let ClassKind::BufferStruct { record: of, array } = &c.kind else {
             out.push(format!("{what} {name}: not a struct"));
             continue;
         };
@@ -280,10 +280,12 @@ fn pods(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
 }
 
 fn attributes(item: &str, c: &PyClass, facts: &Value, out: &mut Vec<String>) {
-    let shown = c
-        .attrs
-        .iter()
-        .filter(|a| !matches!(a.kind, AttrKind::Hidden { .. } | AttrKind::HiddenPod { .. }));
+    let shown = c.attrs.iter().filter(|a| {
+        !matches!(
+            a.kind,
+            AttrKind::Hidden { .. } | AttrKind::HiddenStruct { .. }
+        )
+    });
     let mut ours: BTreeMap<&str, (String, bool)> = shown
         .map(|a| (a.name.as_str(), (type_name(&a.kind), a.settable)))
         .collect();
@@ -315,10 +317,10 @@ fn type_name(kind: &AttrKind) -> String {
         AttrKind::Text | AttrKind::Str { .. } => "str",
         AttrKind::Bytes { len } => return format!("bytes*{len}"),
         AttrKind::Fixed { .. } | AttrKind::Counted { .. } => "ndarray",
-        AttrKind::PointerInts { .. } | AttrKind::PointerPods { .. } => "list",
+        AttrKind::PointerInts { .. } | AttrKind::PointerStructs { .. } => "list",
         AttrKind::PointerSlice { .. } => "_memoryviewslice",
         AttrKind::Nested { .. } => "recarray",
-        AttrKind::Pod { class } | AttrKind::Pods { class, .. } => class,
+        AttrKind::BufferStruct { class } | AttrKind::BufferStructs { class, .. } => class,
         _ => "-",
     }
     .to_owned()
@@ -351,8 +353,8 @@ fn layout(lib: &LibraryApi, class: &str) -> Value {
             sub(json!(number(*builtin)), *len)
         }
         AttrKind::Counted { builtin, max, .. } => sub(json!(number(*builtin)), *max),
-        AttrKind::Pod { class } | AttrKind::HiddenPod { class } => layout(lib, class),
-        AttrKind::Pods { class, max, .. } => sub(layout(lib, class), *max),
+        AttrKind::BufferStruct { class } | AttrKind::HiddenStruct { class } => layout(lib, class),
+        AttrKind::BufferStructs { class, max, .. } => sub(layout(lib, class), *max),
         AttrKind::Nested { class, len } => sub(layout(lib, class), *len),
         _ => json!("<i8"),
     };

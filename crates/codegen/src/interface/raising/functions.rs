@@ -139,7 +139,7 @@ fn arg_doc(kind: &ArgKind) -> String {
         ArgKind::Addresses { .. } | ArgKind::KernelParams | ArgKind::Attribute { .. } => {
             "object".to_owned()
         }
-        ArgKind::Pod { class, .. } | ArgKind::Pods { class, .. } => class.clone(),
+        ArgKind::BufferStruct { class, .. } | ArgKind::BufferStructs { class, .. } => class.clone(),
         _ => "intptr_t".to_owned(),
     }
 }
@@ -154,7 +154,9 @@ pub(crate) fn result(name: &str, kind: ResultKind) -> PyResult {
         ResultKind::Str { .. } | ResultKind::CText => ("str", None),
         ResultKind::Bytes { .. } | ResultKind::CString => ("bytes", None),
         ResultKind::Slice { .. } => ("_memoryviewslice", None),
-        ResultKind::Pod { class } | ResultKind::Pods { class, .. } => (class.as_str(), None),
+        ResultKind::BufferStruct { class } | ResultKind::BufferStructs { class, .. } => {
+            (class.as_str(), None)
+        }
         _ => ("Any", None),
     };
     PyResult {
@@ -575,7 +577,7 @@ impl Work<'_> {
                     ResultKind::Slice {
                         len: Len::Counted,
                         ..
-                    } | ResultKind::Pods {
+                    } | ResultKind::BufferStructs {
                         len: Len::Counted,
                         ..
                     } | ResultKind::Str { len: Len::Counted }
@@ -587,10 +589,12 @@ impl Work<'_> {
                     });
                     sizing.arrays.push(at);
                 }
-                let pod = matches!(made.kind, ResultKind::Pod { .. });
+                let instance = matches!(made.kind, ResultKind::BufferStruct { .. });
                 self.python.results.push(made);
                 match self.completed(index, &o)? {
-                    Some(version) if pod => requests::completed_result(self, index, at, version)?,
+                    Some(version) if instance => {
+                        requests::completed_result(self, index, at, version)?
+                    }
                     _ => Role::Out { result: at },
                 }
             }

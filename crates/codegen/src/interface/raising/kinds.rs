@@ -5,7 +5,7 @@ use crate::interface::raising::functions::{
     Work, integer, is_char, is_const, is_integer, pointee, python_name,
 };
 use crate::interface::raising::structs::class_of;
-use crate::ir::{ArgKind, Builtin, Element, Len, OutSize, PodRule, ResultKind, Type};
+use crate::ir::{ArgKind, Builtin, Element, Len, OutSize, ResultKind, StructRule, Type};
 
 impl Work<'_> {
     pub(super) fn arg_kind(&self, index: usize, o: &ParamOverlay) -> Result<ArgKind, String> {
@@ -63,9 +63,9 @@ impl Work<'_> {
                 && self.lib.record(record).is_some()
             {
                 let class = class_of(self.lib, self.overlay, name);
-                return Ok(ArgKind::Pod {
+                return Ok(ArgKind::BufferStruct {
                     class: class.ok_or("a struct by value that is no class")?,
-                    rule: PodRule::Exact,
+                    rule: StructRule::Exact,
                 });
             }
             return self.value_kind(&p.ty, o);
@@ -90,17 +90,21 @@ impl Work<'_> {
         }
         if self.record_of(&p.ty).is_some() {
             let rule = match o.rule.as_deref() {
-                None => PodRule::Address,
-                Some("exact") => PodRule::Exact,
-                Some("plain") => PodRule::Plain,
+                None => StructRule::Address,
+                Some("exact") => StructRule::Exact,
+                Some("plain") => StructRule::Plain,
                 Some(other) => return Err(format!("rule = {other:?}")),
             };
             return Ok(match (self.class_behind(index, o), &o.count) {
-                (Some(class), Some(count)) if rule == PodRule::Address => ArgKind::Pods {
-                    class,
-                    count: self.arg_named(count)?,
-                },
-                (Some(class), _) if rule != PodRule::Plain => ArgKind::Pod { class, rule },
+                (Some(class), Some(count)) if rule == StructRule::Address => {
+                    ArgKind::BufferStructs {
+                        class,
+                        count: self.arg_named(count)?,
+                    }
+                }
+                (Some(class), _) if rule != StructRule::Plain => {
+                    ArgKind::BufferStruct { class, rule }
+                }
                 _ => ArgKind::Address,
             });
         }
@@ -189,8 +193,8 @@ impl Work<'_> {
             let class = self.class_behind(index, o);
             let class = class.ok_or("a struct that is no class: take it apart")?;
             return Ok(match len {
-                Some(len) => ResultKind::Pods { class, len },
-                None => ResultKind::Pod { class },
+                Some(len) => ResultKind::BufferStructs { class, len },
+                None => ResultKind::BufferStruct { class },
             });
         }
         let address = pointee(self.lib.resolve(to)).is_some();

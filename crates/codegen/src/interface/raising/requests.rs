@@ -101,7 +101,7 @@ pub(crate) fn taken_apart(
         None => {
             let class = work.class_behind(param, o);
             let kind = match class {
-                Some(class) => ResultKind::Pod { class },
+                Some(class) => ResultKind::BufferStruct { class },
                 None => return Err("a struct that is no class: say out".to_owned()),
             };
             let at = work.python.results.len();

@@ -205,7 +205,7 @@ fn class(
             python.push('_');
         }
         // Array classes return their nested structs, but do not accept them.
-        let settable = !(hidden || array && matches!(kind, AttrKind::Pods { .. }));
+        let settable = !(hidden || array && matches!(kind, AttrKind::BufferStructs { .. }));
         attrs.push(PyAttr {
             name: python,
             offset,
@@ -218,7 +218,7 @@ fn class(
         ones: Vec::new(),
         name: name.to_owned(),
         base: None,
-        kind: ClassKind::Pod {
+        kind: ClassKind::BufferStruct {
             record: r.name.clone(),
             array,
         },
@@ -321,7 +321,7 @@ impl Member<'_> {
         };
         if let (Some((class, _)), 0) = (self.class(of)?, len) {
             return Ok((
-                AttrKind::HiddenPod {
+                AttrKind::HiddenStruct {
                     class: class.clone(),
                 },
                 class,
@@ -354,7 +354,7 @@ impl Member<'_> {
                 (AttrKind::Nested { class, len: 0 }, doc)
             } else {
                 (
-                    AttrKind::Pod {
+                    AttrKind::BufferStruct {
                         class: class.clone(),
                     },
                     class,
@@ -378,7 +378,7 @@ impl Member<'_> {
             } else {
                 let doc = class.clone();
                 (
-                    AttrKind::Pods {
+                    AttrKind::BufferStructs {
                         class,
                         max: len,
                         count_at,
@@ -429,7 +429,7 @@ impl Member<'_> {
         }
         if let Some((class, _)) = self.class(to)? {
             let doc = class.clone();
-            return Ok((AttrKind::PointerPods { class, count_at }, doc));
+            return Ok((AttrKind::PointerStructs { class, count_at }, doc));
         }
         if let Some(builtin) = self.number(to) {
             let doc = format!("ndarray of {}", numpy(builtin));

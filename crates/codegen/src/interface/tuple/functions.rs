@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::interface::overlay::{FunctionOverlay, Overlay, ParamOverlay, listed};
 use crate::ir::{
-    ArgKind, Builtin, Element, Function, Gil, Len, LibraryApi, Param, PodRule, PyArg, PyFunction,
-    PyResult, ResultKind, Ret, Role, Type,
+    ArgKind, Builtin, Element, Function, Gil, Len, LibraryApi, Param, PyArg, PyFunction, PyResult,
+    ResultKind, Ret, Role, StructRule, Type,
 };
 
 /// The Python counterpart of a named C type.
@@ -659,12 +659,12 @@ fn doc_type(c: &Context<'_>, kind: &ArgKind) -> String {
         | ArgKind::Memory { .. }
         | ArgKind::Writable { .. } => "bytes".to_owned(),
         ArgKind::Addresses { .. } => "object".to_owned(),
-        ArgKind::Pods { .. } | ArgKind::HandleByPointer | ArgKind::AddressOf { .. } => {
+        ArgKind::BufferStructs { .. } | ArgKind::HandleByPointer | ArgKind::AddressOf { .. } => {
             "intptr_t".to_owned()
         }
-        ArgKind::Pod { class, rule } => match rule {
-            PodRule::Exact => class.clone(),
-            PodRule::Address | PodRule::Plain => "intptr_t".to_owned(),
+        ArgKind::BufferStruct { class, rule } => match rule {
+            StructRule::Exact => class.clone(),
+            StructRule::Address | StructRule::Plain => "intptr_t".to_owned(),
         },
     }
 }
@@ -794,7 +794,9 @@ fn result_type(kind: &ResultKind) -> (String, Option<String>) {
         ResultKind::Bool => ("bool".to_owned(), None),
         ResultKind::Str { .. } => ("str".to_owned(), None),
         ResultKind::Slice { .. } => ("_memoryviewslice".to_owned(), None),
-        ResultKind::Pod { class } | ResultKind::Pods { class, .. } => (class.clone(), None),
+        ResultKind::BufferStruct { class } | ResultKind::BufferStructs { class, .. } => {
+            (class.clone(), None)
+        }
         ResultKind::ByHand => ("Any".to_owned(), None),
     }
 }

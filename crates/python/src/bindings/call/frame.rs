@@ -150,8 +150,8 @@ impl Frame {
                 | Conv::StrList(_)
                 | Conv::Buffer(_)
                 | Conv::BufferOut(_)
-                | Conv::Pod(..)
-                | Conv::Pods(..)
+                | Conv::BufferStruct(..)
+                | Conv::BufferStructs(..)
                 | Conv::Addresses(_)
                 | Conv::Writable(_)
                 | Conv::List(..)
@@ -265,11 +265,13 @@ impl Frame {
                 address
             }
             Conv::BufferOut(size) => self.buffer_out(arguments, index, obj, size)?,
-            Conv::Pods(id, count) => {
+            Conv::BufferStructs(id, count) => {
                 let count = self.count(arguments, count);
-                convert::pods(obj, id, count, site)?
+                convert::buffer_structs(obj, id, count, site)?
             }
-            Conv::Pod(id, rule) => convert::pod(obj, id, rule, arguments.f.module, site)?,
+            Conv::BufferStruct(id, rule) => {
+                convert::buffer_struct(obj, id, rule, arguments.f.module, site)?
+            }
             _ => 0,
         };
         Ok(())
@@ -372,7 +374,7 @@ impl Frame {
                     Word::Request(request) => self.requests[request as usize],
                     Word::Elements(arg) => arguments
                         .get(arg as usize)
-                        .map_or(0, |obj| types::pod_count(obj) as u64),
+                        .map_or(0, |obj| types::struct_count(obj) as u64),
                 }
             };
         }

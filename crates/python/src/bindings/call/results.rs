@@ -97,12 +97,12 @@ impl Frame {
                 let site = result_site(arguments, index);
                 tagged_values::attribute_storage(selector, by, site, &mut self.keep)?
             }
-            Out::Pod(id) => {
-                let (object, address) = types::new_pod(id, 1)?;
+            Out::BufferStruct(id) => {
+                let (object, address) = types::new_buffer_struct(id, 1)?;
                 self.objects.push((index, object));
                 address.addr() as u64
             }
-            Out::Str(len) | Out::Slice(_, len) | Out::Pods(_, len)
+            Out::Str(len) | Out::Slice(_, len) | Out::BufferStructs(_, len)
                 if !matches!(len, Len::Counted) && !returns_text(arguments.f) =>
             {
                 let len = self.len(arguments, len);
@@ -130,8 +130,8 @@ impl Frame {
                 let bytes = len.checked_mul(of.size()).ok_or_else(errors::no_memory)?;
                 self.keep.array(bytes)?.addr() as u64
             }
-            Out::Pods(id, _) => {
-                let (object, address) = types::new_pod(id, len)?;
+            Out::BufferStructs(id, _) => {
+                let (object, address) = types::new_buffer_struct(id, len)?;
                 self.objects.retain(|(at, _)| *at != index);
                 self.objects.push((index, object));
                 if len == 0 { 0 } else { address.addr() as u64 }
@@ -216,7 +216,7 @@ impl Frame {
                 };
                 types::new_slice(of, bytes)
             }
-            Out::Pod(_) | Out::Pods(..) => self.object(index),
+            Out::BufferStruct(_) | Out::BufferStructs(..) => self.object(index),
             kind => word_result(kind, word),
         }
     }

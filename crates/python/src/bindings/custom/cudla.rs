@@ -66,7 +66,7 @@ pub fn module_attributes(arguments: Arguments<'_>) -> R<Owned> {
                 ask(which, &mut value)?;
             }
             cpython::list((0..count).map(|index| {
-                let (object, to) = types::new_pod(class::ModuleTensorDescriptor, 1)?;
+                let (object, to) = types::new_buffer_struct(class::ModuleTensorDescriptor, 1)?;
                 // SAFETY: the array has `count` structs of `size` bytes, the new object one. They do not overlap.
                 unsafe { std::ptr::copy_nonoverlapping(array.add(index * size), to, size) };
                 Ok(object)
@@ -102,10 +102,10 @@ pub fn submit_task(arguments: Arguments<'_>) -> R<Owned> {
     let device = handle(0)?;
     let count = int(2, Int::U32)?;
     let (obj, site) = required(arguments, 1)?;
-    let tasks = match types::pod_ptr(obj, Some(class::Task)) {
+    let tasks = match types::buffer_struct_ptr(obj, Some(class::Task)) {
         Some(at) => {
             types::prepare_struct(obj)?;
-            let have = types::pod_count(obj);
+            let have = types::struct_count(obj);
             if count > have as u64 {
                 let message = format!(
                     "{} has {have} tasks, but num_tasks is {count}",

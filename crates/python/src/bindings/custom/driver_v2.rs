@@ -232,14 +232,15 @@ pub fn memcpy_batch(arguments: Arguments<'_>) -> R<Owned> {
         lists[index] = (convert::list(obj, of, None, true, site, &mut keep)?, len);
     }
     let (obj, site) = (required(arguments, 3)?, arguments.site(3));
-    if let Some(at) = types::pod_ptr(obj, Some(class::MemCpyAttributes_v1)) {
-        attributes = (at.addr() as u64, types::pod_count(obj));
+    if let Some(at) = types::buffer_struct_ptr(obj, Some(class::MemCpyAttributes_v1)) {
+        attributes = (at.addr() as u64, types::struct_count(obj));
     } else if let Some(items) = convert::items(obj, site)? {
         let size = types::class_size(class::MemCpyAttributes_v1);
         let to = keep.array(items.len() * size)?;
         for index in 0..items.len() {
             let item = items.get(index);
-            let Some(from) = types::pod_ptr(item, Some(class::MemCpyAttributes_v1)) else {
+            let Some(from) = types::buffer_struct_ptr(item, Some(class::MemCpyAttributes_v1))
+            else {
                 let wanted = "a sequence of MemCpyAttributes_v1";
                 return Err(errors::wrong_type(site, wanted, item));
             };

@@ -178,10 +178,10 @@ const FIELD_VALUE: usize = 40;
 pub fn field_values(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
-    let (values, at, count) = match types::pod_ptr(obj, Some(class::FieldValue)) {
+    let (values, at, count) = match types::buffer_struct_ptr(obj, Some(class::FieldValue)) {
         Some(at) => {
             types::prepare_struct(obj)?;
-            (obj.owned(), at, types::pod_count(obj))
+            (obj.owned(), at, types::struct_count(obj))
         }
         None => fields(obj, site)?,
     };
@@ -206,7 +206,7 @@ fn fields(obj: Obj<'_>, site: Site) -> R<(Owned, *mut u8, usize)> {
     }
     let items = obj.snapshot()?;
     debug_assert_eq!(types::class_size(class::FieldValue), FIELD_VALUE);
-    let (values, at) = types::new_pod(class::FieldValue, items.len())?;
+    let (values, at) = types::new_buffer_struct(class::FieldValue, items.len())?;
     for index in 0..items.len() {
         let item = items.get(index);
         let (field, scope) = if item.is_tuple() {
@@ -331,13 +331,13 @@ pub fn read_write_prm(arguments: Arguments<'_>) -> R<Owned> {
 pub fn prm_counters(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
-    let Some(at) = types::pod_ptr(obj, Some(class::PRMCounter_v1)) else {
+    let Some(at) = types::buffer_struct_ptr(obj, Some(class::PRMCounter_v1)) else {
         return Err(errors::wrong_type(site, "PRMCounter_v1", obj));
     };
     types::prepare_struct(obj)?;
     // `nvmlPRMCounterList_v1_t`: count and address.
     let mut request = Bytes([0u8; 16]);
-    put(&mut request.0, 0, types::pod_count(obj) as u64);
+    put(&mut request.0, 0, types::struct_count(obj) as u64);
     request.0[8..].copy_from_slice(&(at.addr() as u64).to_le_bytes());
     raising::by_words(arguments.f, &[device, request.at()])?;
     Ok(obj.owned())
@@ -351,7 +351,7 @@ pub fn attestation_report(arguments: Arguments<'_>) -> R<Owned> {
     let device = number(arguments, 0)?;
     let (obj, site) = required(arguments, 1)?;
     let nonce = content(obj, site)?;
-    let (report, at) = types::new_pod(class::ConfComputeGpuAttestationReport, 1)?;
+    let (report, at) = types::new_buffer_struct(class::ConfComputeGpuAttestationReport, 1)?;
     let len = nonce.len().min(NONCE.1);
     // SAFETY: the new object holds a whole struct, and `NONCE` lies within it. `len` is at most the length of either side.
     unsafe { std::ptr::copy_nonoverlapping(nonce.as_ptr(), at.add(NONCE.0), len) };
@@ -438,7 +438,7 @@ pub fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
     let timeout = number(arguments, 1)?;
     let most = number(arguments, 2)?;
     let room = address(most);
-    let (events, at) = types::new_pod(class::SystemEventData_v1, room)?;
+    let (events, at) = types::new_buffer_struct(class::SystemEventData_v1, room)?;
     // `nvmlSystemEventSetWaitRequest_v1_t`
     let mut request = Bytes([0u8; 32]);
     put(&mut request.0, 0, 0x0100_0020);
@@ -452,7 +452,7 @@ pub fn system_event_set_wait(arguments: Arguments<'_>) -> R<Owned> {
     if found == room {
         return Ok(events);
     }
-    let (fewer, to) = types::new_pod(class::SystemEventData_v1, found)?;
+    let (fewer, to) = types::new_buffer_struct(class::SystemEventData_v1, found)?;
     let bytes = found * types::class_size(class::SystemEventData_v1);
     // SAFETY: both objects hold at least `found` structs. They do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(at, to, bytes) };

@@ -24,8 +24,8 @@ use crate::{pathfinder, site_packages};
 
 /// Makes an object of a class whose C type is `T`, with this value.
 fn object<T: Copy>(id: ClassId, value: T) -> R<Owned> {
-    let (object, at) = match types::is_pod(id) {
-        true => types::new_pod(id, 1)?,
+    let (object, at) = match types::is_buffer_struct(id) {
+        true => types::new_buffer_struct(id, 1)?,
         false => types::new_struct(id)?,
     };
     if types::class_size(id) != size_of::<T>() {

@@ -212,8 +212,8 @@ pub fn attribute_in(
 ///
 /// `MemoryError`.
 pub fn copy_struct(id: ClassId, from: *const u8, size: usize) -> R<Owned> {
-    let (object, to) = match types::is_pod(id) {
-        true => types::new_pod(id, 1)?,
+    let (object, to) = match types::is_buffer_struct(id) {
+        true => types::new_buffer_struct(id, 1)?,
         false => types::new_struct(id)?,
     };
     // SAFETY: the object has the class's size, and the caller guarantees `size` bytes at `from`; the smaller is copied.

@@ -157,7 +157,7 @@ pub enum Ret {
 pub struct Sizing {
     /// The type of the number.
     pub count: Int,
-    /// The results ([`Out::Slice`], [`Out::Pods`], [`Out::Str`] of [`Len::Counted`]) that are null in the first call.
+    /// The results ([`Out::Slice`], [`Out::BufferStructs`], [`Out::Str`] of [`Len::Counted`]) that are null in the first call.
     pub arrays: &'static [u8],
 }
 
@@ -180,9 +180,9 @@ pub struct Request {
 pub enum Store {
     /// This many zeroed bytes, valid during the call.
     Scratch(u32),
-    /// The result with this index, an [`Out::Pod`].
+    /// The result with this index, an [`Out::BufferStruct`].
     Result(u8),
-    /// The argument with this index, a [`Conv::Pod`].
+    /// The argument with this index, a [`Conv::BufferStruct`].
     Arg(u8),
 }
 
@@ -331,11 +331,11 @@ pub enum Conv {
     /// this index.
     Writable(Option<u8>),
     /// A struct by address, or by value: the word is its address.
-    Pod(ClassId, PodRule),
+    BufferStruct(ClassId, StructRule),
     /// A struct of this many bytes by value: its address, which must be readable.
     AddressOf(u32),
     /// Structs by address: an instance, an address or `None`. The parameter with this index is their number.
-    Pods(ClassId, u8),
+    BufferStructs(ClassId, u8),
     /// A handle of the library that must not have been destroyed.
     LiveHandle(HandleKind),
     /// The same; the call destroys it.
@@ -358,7 +358,7 @@ pub enum OutSize {
 
 /// Arguments accepted for a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PodRule {
+pub enum StructRule {
     /// An instance of the class, an address, or `None` for null.
     Address,
     /// An instance of the class only.
@@ -455,7 +455,7 @@ pub enum Word {
     Count,
     /// The address of the request with this index ([`Raising::requests`]).
     Request(u8),
-    /// The number of structs in the argument with this index, a [`Conv::Pod`].
+    /// The number of structs in the argument with this index, a [`Conv::BufferStruct`].
     Elements(u8),
 }
 
@@ -511,9 +511,9 @@ pub enum Out {
     /// An array of integers, as a sequence with the buffer protocol.
     Slice(Slice, Len),
     /// A new struct.
-    Pod(ClassId),
+    BufferStruct(ClassId),
     /// A new array of structs.
-    Pods(ClassId, Len),
+    BufferStructs(ClassId, Len),
 }
 
 impl Out {
@@ -526,8 +526,8 @@ impl Out {
             | Out::Attribute(..)
             | Out::Str(_)
             | Out::Slice(..)
-            | Out::Pod(_)
-            | Out::Pods(..) => true,
+            | Out::BufferStruct(_)
+            | Out::BufferStructs(..) => true,
             Out::Int(_)
             | Out::F32
             | Out::F64

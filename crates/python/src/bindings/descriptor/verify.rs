@@ -56,7 +56,7 @@ pub const fn verify(functions: &[Function]) {
                 Conv::HandleArray(_, other) | Conv::StructArray(_, other) => other,
                 Conv::BytesOut(Some(other)) | Conv::VoidPtr(Some(other)) => other,
                 Conv::Addresses(Some(other)) | Conv::Writable(Some(other)) => other,
-                Conv::Pods(_, other) => other,
+                Conv::BufferStructs(_, other) => other,
                 Conv::List(_, Some(count)) => count.param,
                 Conv::Attribute(_, other) => other,
                 Conv::StrList(Some(other)) | Conv::Buffer(Some(other)) => other,
@@ -76,7 +76,7 @@ pub const fn verify(functions: &[Function]) {
                 Out::Bytes(Len::Arg(other), _) | Out::List(_, Len::Arg(other)) => other,
                 Out::Str(Len::Arg(other))
                 | Out::Slice(_, Len::Arg(other))
-                | Out::Pods(_, Len::Arg(other)) => other,
+                | Out::BufferStructs(_, Len::Arg(other)) => other,
                 Out::Attribute(_, other) => other,
                 _ => 0,
             };

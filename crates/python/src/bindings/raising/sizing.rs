@@ -124,7 +124,7 @@ fn count(frame: &Frame) -> u64 {
 fn shrink(frame: &mut Frame, arguments: Arguments<'_>, arrays: &[u8], count: u64) -> R<()> {
     for array in arrays {
         let index = *array as usize;
-        let Out::Pods(id, _) = arguments.f.results[index].kind else {
+        let Out::BufferStructs(id, _) = arguments.f.results[index].kind else {
             continue;
         };
         let from = frame.outs[index];

@@ -134,7 +134,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> R<Owned> {
     }
 }
 
-/// Raises for field kinds that the tables only use in `Kind::Pod` classes.
+/// Raises for field kinds that the tables only use in `Kind::BufferStruct` classes.
 fn misplaced(field: &Field) -> Raised {
     let text = format!("{:?} is no kind of a record's attribute", field.kind);
     raise(ExceptionKind::Runtime, &text)

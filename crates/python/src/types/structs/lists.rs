@@ -214,7 +214,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> R<Owned> {
             let n = count_of(obj, count)? as usize;
             if let Some(bytes) = n.checked_mul(size).filter(|b| *b <= FOREIGN_LIMIT) {
                 let mut data = vec![0u8; bytes];
-                if checked::read_bytes(pointer as u64, &mut data).is_ok() {
+                if checked::read_bytes(pointer, &mut data).is_ok() {
                     return list_of(elem, &data, n, None);
                 }
             }

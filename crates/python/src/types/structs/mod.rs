@@ -1,4 +1,6 @@
-//! Struct and union classes: creation of the Python types, construction, `repr`.
+//! Struct and union classes of the modules whose functions return a status (`cuda.bindings.driver.CUDA_MEMCPY3D`): creation of
+//! the Python types, construction, `repr`. Attributes are live views of the C struct. Those of the modules whose functions raise
+//! export the buffer protocol: [`super::buffer_structs`].
 
 pub mod elements;
 pub mod fields;

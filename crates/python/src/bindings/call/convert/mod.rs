@@ -17,5 +17,5 @@ pub use self::memory::{
     buffer_in, buffer_out, bytes_out, get_ptr, no_buffer, no_pointer, void_ptr, void_ptr_or,
 };
 pub use self::numbers::{address, enumerator, float, handle, handle_storage, int, truth};
-pub use self::structs::{pod, pods, structure};
+pub use self::structs::{buffer_struct, buffer_structs, structure};
 pub use self::text::{bytes, c_string, text, utf8};

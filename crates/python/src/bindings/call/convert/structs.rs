@@ -3,7 +3,7 @@
 use super::lists::check_count;
 use super::numbers::address;
 use crate::bindings::call::memory_checks;
-use crate::bindings::descriptor::{Module, PodRule};
+use crate::bindings::descriptor::{Module, StructRule};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
 use crate::cpython::{Obj, R};
@@ -33,17 +33,23 @@ pub fn structure(obj: Obj<'_>, id: types::ClassId, nullable: bool, site: Site) -
 /// # Errors
 ///
 /// `TypeError`; `ValueError` for an address without readable memory.
-pub fn pod(obj: Obj<'_>, id: types::ClassId, rule: PodRule, module: Module, site: Site) -> R<u64> {
-    if rule != PodRule::Plain
-        && let Some(address) = types::pod_ptr(obj, Some(id))
+pub fn buffer_struct(
+    obj: Obj<'_>,
+    id: types::ClassId,
+    rule: StructRule,
+    module: Module,
+    site: Site,
+) -> R<u64> {
+    if rule != StructRule::Plain
+        && let Some(address) = types::buffer_struct_ptr(obj, Some(id))
     {
         types::prepare_struct(obj)?;
         return Ok(address.addr() as u64);
     }
     let class = types::class_name(id);
     match rule {
-        PodRule::Exact => Err(errors::wrong_type(site, class, obj)),
-        PodRule::Address if obj.is_none() && module != Module::Nvml => Ok(0),
+        StructRule::Exact => Err(errors::wrong_type(site, class, obj)),
+        StructRule::Address if obj.is_none() && module != Module::Nvml => Ok(0),
         _ if obj.is_int() => {
             let at = address(obj, site)?;
             if at == 0 && module == Module::Nvml {
@@ -54,14 +60,14 @@ pub fn pod(obj: Obj<'_>, id: types::ClassId, rule: PodRule, module: Module, site
             memory_checks::check_memory(at, types::class_size(id) as u64, site)?;
             Ok(at)
         }
-        PodRule::Address => {
+        StructRule::Address => {
             let wanted = match module {
                 Module::Nvml => format!("{class} or its address"),
                 _ => format!("{class}, its address or None"),
             };
             Err(errors::wrong_type(site, &wanted, obj))
         }
-        PodRule::Plain => {
+        StructRule::Plain => {
             let wanted = format!("the address of {class}");
             Err(errors::wrong_type(site, &wanted, obj))
         }
@@ -73,12 +79,12 @@ pub fn pod(obj: Obj<'_>, id: types::ClassId, rule: PodRule, module: Module, site
 /// # Errors
 ///
 /// `TypeError`; fewer structs than `count`; `ValueError` for an address without readable memory.
-pub fn pods(obj: Obj<'_>, id: types::ClassId, count: u64, site: Site) -> R<u64> {
+pub fn buffer_structs(obj: Obj<'_>, id: types::ClassId, count: u64, site: Site) -> R<u64> {
     if obj.is_none() {
         return Ok(0);
     }
-    if let Some(at) = types::pod_ptr(obj, Some(id)) {
-        check_count(types::pod_count(obj), Some(count), site)?;
+    if let Some(at) = types::buffer_struct_ptr(obj, Some(id)) {
+        check_count(types::struct_count(obj), Some(count), site)?;
         types::prepare_struct(obj)?;
         return Ok(at.addr() as u64);
     }

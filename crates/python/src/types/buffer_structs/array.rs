@@ -7,13 +7,13 @@ use pyo3::ffi;
 
 use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::cpython::{Buffer, Obj, Owned, R, Raised};
+use crate::types::buffer_structs::instance;
+use crate::types::buffer_structs::instance::{BufferStruct, OwnedStruct};
+use crate::types::buffer_structs::{columns, from_memory};
 use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object::slot;
-use crate::types::pods::pod;
-use crate::types::pods::pod::{OwnedPod, Pod};
-use crate::types::pods::{columns, from_memory};
 use crate::types::slices::{is_slice, selected};
 use crate::types::table;
 use crate::types::table::Field;
@@ -46,13 +46,13 @@ pub fn attribute_data() -> ffi::PyGetSetDef {
     }
 }
 
-unsafe fn records(this: *mut Pod) -> R<Owned> {
-    // SAFETY: callers pass a live pod and hold the GIL.
+unsafe fn records(this: *mut BufferStruct) -> R<Owned> {
+    // SAFETY: callers pass a live buffer struct and hold the GIL.
     unsafe {
         // Raises if NumPy is missing: there is no substitute for it here.
         numpy::module()?;
         let item = Item::Record((*this).id());
-        numpy::of_pod(
+        numpy::of_struct(
             this,
             (*this).base.data,
             item,
@@ -63,16 +63,16 @@ unsafe fn records(this: *mut Pod) -> R<Owned> {
 
 unsafe extern "C" fn length(obj: *mut ffi::PyObject) -> isize {
     // SAFETY: the interpreter calls this slot with an instance.
-    unsafe { (*obj.cast::<Pod>()).count as isize }
+    unsafe { (*obj.cast::<BufferStruct>()).count as isize }
 }
 
-unsafe fn element(this: *mut Pod, i: isize) -> R<OwnedPod> {
-    // SAFETY: callers pass a live pod; the bounds check keeps the element in its memory.
+unsafe fn element(this: *mut BufferStruct, i: isize) -> R<OwnedStruct> {
+    // SAFETY: callers pass a live buffer struct; the bounds check keeps the element in its memory.
     unsafe {
         if i < 0 || i as usize >= (*this).count {
             return Err(raise(ExceptionKind::Index, "index is out of bounds"));
         }
-        pod::view((*this).id(), this, (*this).at(i as usize), 1)
+        instance::view((*this).id(), this, (*this).at(i as usize), 1)
     }
 }
 
@@ -92,8 +92,8 @@ enum Key {
     Other,
 }
 
-unsafe fn key(this: *mut Pod, key: Obj<'_>) -> R<Key> {
-    // SAFETY: callers pass a live pod and hold the GIL; an `Obj` is live.
+unsafe fn key(this: *mut BufferStruct, key: Obj<'_>) -> R<Key> {
+    // SAFETY: callers pass a live buffer struct and hold the GIL; an `Obj` is live.
     unsafe {
         if is_slice(key) {
             let (start, step, count) = selected(key, (*this).count as isize)?;
@@ -137,8 +137,8 @@ unsafe extern "C" fn subscript(
     })
 }
 
-unsafe fn get(this: *mut Pod, at: Obj<'_>) -> R<Owned> {
-    // SAFETY: callers pass a live pod; the selected structs lie in its memory.
+unsafe fn get(this: *mut BufferStruct, at: Obj<'_>) -> R<Owned> {
+    // SAFETY: callers pass a live buffer struct; the selected structs lie in its memory.
     unsafe {
         match key(this, at)? {
             Key::One(i) => element(this, i).map(|(object, _)| object),
@@ -155,15 +155,15 @@ unsafe fn get(this: *mut Pod, at: Obj<'_>) -> R<Owned> {
     }
 }
 
-unsafe fn part(this: *mut Pod, start: isize, step: isize, count: isize) -> R<OwnedPod> {
-    // SAFETY: callers pass a live pod and a selection within its memory; an empty part accesses no memory.
+unsafe fn part(this: *mut BufferStruct, start: isize, step: isize, count: isize) -> R<OwnedStruct> {
+    // SAFETY: callers pass a live buffer struct and a selection within its memory; an empty part accesses no memory.
     unsafe {
         let data = (*this)
             .base
             .data
             .wrapping_offset(start.wrapping_mul((*this).stride));
         let data = if count == 0 { (*this).base.data } else { data };
-        let (object, view) = pod::view((*this).id(), this, data, count as usize)?;
+        let (object, view) = instance::view((*this).id(), this, data, count as usize)?;
         (*view).stride = (*this).stride.wrapping_mul(step);
         Ok((object, view))
     }
@@ -189,10 +189,10 @@ unsafe extern "C" fn assign(
     })
 }
 
-unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
-    // SAFETY: callers pass a live pod; the selected structs lie in its memory.
+unsafe fn set(this: *mut BufferStruct, at: Obj<'_>, value: Obj<'_>) -> R<()> {
+    // SAFETY: callers pass a live buffer struct; the selected structs lie in its memory.
     unsafe {
-        pod::writable(this)?;
+        instance::writable(this)?;
         let site = AttributeSite {
             ty: ffi::Py_TYPE(this.cast()),
             attr: "[]",
@@ -205,7 +205,7 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
             }
             _ => None,
         };
-        if let Some(other) = pod::cast(value) {
+        if let Some(other) = instance::cast(value) {
             let class = table::class((*this).id()).1.name();
             if (*other).id() != (*this).id() {
                 return Err(site.wrong(class, value));
@@ -233,18 +233,22 @@ unsafe fn set(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
 }
 
 /// Copies one struct to all selected ones, or one to each. Both may be parts of the same object.
-unsafe fn copy_all(target: *mut Pod, from: *mut Pod, site: &AttributeSite) -> R<()> {
-    // SAFETY: callers pass live pods of the same class and hold the GIL.
+unsafe fn copy_all(
+    target: *mut BufferStruct,
+    from: *mut BufferStruct,
+    site: &AttributeSite,
+) -> R<()> {
+    // SAFETY: callers pass live buffer structs of the same class and hold the GIL.
     unsafe {
         let (n, given) = ((*target).count, (*from).count);
         if given != n && given != 1 {
             let text = format!("could not broadcast {given} structs to {n}");
             return Err(site.fail(ExceptionKind::Value, &text));
         }
-        let (_object, copy) = pod::copy_of(from)?;
+        let (_object, copy) = instance::copy_of(from)?;
         for i in 0..n {
             let source = (*copy).at(if given == 1 { 0 } else { i });
-            pod::copy_struct(target, (*target).at(i), copy, source)?;
+            instance::copy_struct(target, (*target).at(i), copy, source)?;
         }
     }
     Ok(())
@@ -276,8 +280,8 @@ pub unsafe extern "C" fn assign_single(
     })
 }
 
-unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
-    // SAFETY: callers pass a live pod and hold the GIL; the buffer view stays open while it is copied.
+unsafe fn set_single(this: *mut BufferStruct, at: Obj<'_>, value: Obj<'_>) -> R<()> {
+    // SAFETY: callers pass a live buffer struct and hold the GIL; the buffer view stays open while it is copied.
     unsafe {
         if at.is_str() {
             return match ffi::PyObject_SetAttr(this.cast(), at.ptr(), value.ptr()) {
@@ -300,10 +304,10 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
                 &format!("{} is one struct: its index is 0, not {i}", name()),
             ));
         }
-        pod::writable(this)?;
+        instance::writable(this)?;
         let id = (*this).id();
-        if let Some(from) = pod::cast_to(value, id) {
-            return pod::copy_struct(this, (*this).base.data, from, (*from).base.data);
+        if let Some(from) = instance::cast_to(value, id) {
+            return instance::copy_struct(this, (*this).base.data, from, (*from).base.data);
         }
         if !value.has_buffer() {
             let text = format!(
@@ -319,6 +323,6 @@ unsafe fn set_single(this: *mut Pod, at: Obj<'_>, value: Obj<'_>) -> R<()> {
             return Err(raise(ExceptionKind::Value, &text));
         }
         let bytes = std::slice::from_raw_parts(buffer.address() as *const u8, size).to_vec();
-        pod::poke(this, (*this).base.data, &bytes)
+        instance::poke(this, (*this).base.data, &bytes)
     }
 }

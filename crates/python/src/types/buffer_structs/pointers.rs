@@ -7,15 +7,15 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::buffer_structs::instance;
+use crate::types::buffer_structs::instance::{BufferStruct, peek, poke};
+use crate::types::buffer_structs::values::{
+    count_in, elements, elements_by, encoded, pointer_bytes, set_count, sources, text,
+};
 use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
-use crate::types::pods::pod;
-use crate::types::pods::pod::{Pod, peek, poke};
-use crate::types::pods::values::{
-    count_in, elements, elements_by, encoded, pointer_bytes, set_count, sources, text,
-};
 use crate::types::slices;
 use crate::types::structs::list_storage;
 use crate::types::table;
@@ -26,22 +26,27 @@ const FOREIGN_LIMIT: usize = 64 << 20;
 /// Maximum size in bytes of foreign text that is read.
 const TEXT_LIMIT: usize = 1 << 20;
 
-unsafe fn pointer(this: *mut Pod, offset: u32) -> R<usize> {
+unsafe fn pointer(this: *mut BufferStruct, offset: u32) -> R<usize> {
     let mut bytes = [0; 8];
-    // SAFETY: callers pass a live pod whose class has the pointer at `offset`.
+    // SAFETY: callers pass a live buffer struct whose class has the pointer at `offset`.
     unsafe { peek(this, (*this).base.data.add(offset as usize), &mut bytes)? };
     Ok(u64::from_le_bytes(bytes) as usize)
 }
 
 /// The object kept alive for the pointer at `offset`.
-unsafe fn held(this: *mut Pod, offset: u32) -> Option<Owned> {
-    // SAFETY: callers pass a live pod.
+unsafe fn held(this: *mut BufferStruct, offset: u32) -> Option<Owned> {
+    // SAFETY: callers pass a live buffer struct.
     unsafe { object::held(this.cast(), offset as usize) }
 }
 
 /// Writes a pointer to `address` and keeps `object` alive for it.
-unsafe fn point(this: *mut Pod, offset: u32, address: usize, object: Option<Owned>) -> R<()> {
-    // SAFETY: callers pass a live pod whose class has the pointer at `offset`.
+unsafe fn point(
+    this: *mut BufferStruct,
+    offset: u32,
+    address: usize,
+    object: Option<Owned>,
+) -> R<()> {
+    // SAFETY: callers pass a live buffer struct whose class has the pointer at `offset`.
     unsafe {
         let at = (*this).base.data.add(offset as usize);
         poke(this, at, &(address as u64).to_le_bytes())?;
@@ -56,8 +61,8 @@ unsafe fn point(this: *mut Pod, offset: u32, address: usize, object: Option<Owne
 /// `ValueError` if foreign memory is no longer accessible; `MemoryError`.
 ///
 /// # Safety
-/// `this` is a live pod of one struct, of a class that has the field; the GIL is held.
-pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
+/// `this` is a live buffer struct of one struct, of a class that has the field; the GIL is held.
+pub unsafe fn get(this: *mut BufferStruct, field: &'static Field) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
         let at = pointer(this, field.offset)?;
@@ -67,7 +72,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
             FieldKind::PointerInts(prim, count) => {
                 get_numbers(this, at, held, (prim, count), field)
             }
-            FieldKind::PointerPods(id, count) => get_structs(this, at, held, (id, count), field),
+            FieldKind::PointerStructs(id, count) => get_structs(this, at, held, (id, count), field),
             FieldKind::PointerWords(count) => get_words(this, at, held, count, field),
             kind => {
                 let text = format!("{kind:?} is no kind of a single struct's attribute");
@@ -131,13 +136,13 @@ unsafe fn foreign(at: usize, n: u64, size: usize, field: &Field) -> R<Vec<u8>> {
 }
 
 unsafe fn get_numbers(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     at: usize,
     held: Option<Owned>,
     (prim, count): (Prim, Count),
     field: &Field,
 ) -> R<Owned> {
-    // SAFETY: the caller passes a live pod with the field; a `Storage` has `count` elements.
+    // SAFETY: the caller passes a live buffer struct with the field; a `Storage` has `count` elements.
     unsafe {
         let n = count_in(this, count)?;
         if at == 0 || n == 0 {
@@ -187,24 +192,25 @@ fn new_storage(data: &[u8], prim: Prim) -> R<(Owned, usize)> {
 }
 
 unsafe fn get_structs(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     at: usize,
     held: Option<Owned>,
     (id, count): (ClassId, Count),
     field: &Field,
 ) -> R<Owned> {
-    // SAFETY: the caller passes a live pod with the field; views stay within the memory of their pods.
+    // SAFETY: the caller passes a live buffer struct with the field; views stay within the memory of their buffer structs.
     unsafe {
         let n = count_in(this, count)?;
         if at == 0 || n == 0 {
             return empty();
         }
         let mine = held.and_then(|h| {
-            let pod = pod::cast_to(h.obj(), id)?;
-            ((*pod).base.data as usize == at && (*pod).contiguous()).then_some((h, pod))
+            let instance = instance::cast_to(h.obj(), id)?;
+            ((*instance).base.data as usize == at && (*instance).contiguous())
+                .then_some((h, instance))
         });
         let (n, source, _held) = match mine {
-            Some((held, pod)) => ((n as usize).min((*pod).count), pod, held),
+            Some((held, instance)) => ((n as usize).min((*instance).count), instance, held),
             None => {
                 let size = table::class(id).1.size as usize;
                 let fits = (n as usize)
@@ -214,25 +220,26 @@ unsafe fn get_structs(
                     return Err(unreadable(field, at, (n as usize).saturating_mul(size)));
                 }
                 // Foreign structs, for example written by the library: every access is checked.
-                let (object, pod) = pod::bare(id, n as usize)?;
-                (*pod).base.data = at as *mut u8;
-                (*pod).base.state = object::FOREIGN;
-                (*pod).keeper = Obj::new(this.cast()).owned().into_ptr();
-                (n as usize, pod, object)
+                let (object, instance) = instance::bare(id, n as usize)?;
+                (*instance).base.data = at as *mut u8;
+                (*instance).base.state = object::FOREIGN;
+                (*instance).keeper = Obj::new(this.cast()).owned().into_ptr();
+                (n as usize, instance, object)
             }
         };
         if table::class(id).1.flags & ARRAY != 0 {
-            return pod::view(id, source, (*source).base.data, n).map(|(object, _)| object);
+            return instance::view(id, source, (*source).base.data, n).map(|(object, _)| object);
         }
         // Single-struct class: a list of views.
         cpython::list(
-            (0..n).map(|i| pod::view(id, source, (*source).at(i), 1).map(|(object, _)| object)),
+            (0..n)
+                .map(|i| instance::view(id, source, (*source).at(i), 1).map(|(object, _)| object)),
         )
     }
 }
 
 unsafe fn get_words(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     at: usize,
     held: Option<Owned>,
     count: Count,
@@ -261,9 +268,9 @@ unsafe fn get_words(
 /// `TypeError`, `ValueError`, `OverflowError`.
 ///
 /// # Safety
-/// `this` is a live pod of one struct, of a class that has the field; the GIL is held.
+/// `this` is a live buffer struct of one struct, of a class that has the field; the GIL is held.
 pub unsafe fn set(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     field: &'static Field,
     value: Obj<'_>,
     site: &AttributeSite,
@@ -299,14 +306,19 @@ pub unsafe fn set(
                 }
                 set_count(this, count, n)
             }
-            FieldKind::PointerPods(id, count) => {
+            FieldKind::PointerStructs(id, count) => {
                 let kept = structs_to_keep(value, id, site)?;
-                let pod = kept.ptr().cast::<Pod>();
-                let n = (*pod).count;
+                let instance = kept.ptr().cast::<BufferStruct>();
+                let n = (*instance).count;
                 if n == 0 {
                     point(this, field.offset, 0, None)?;
                 } else {
-                    point(this, field.offset, (*pod).base.data as usize, Some(kept))?;
+                    point(
+                        this,
+                        field.offset,
+                        (*instance).base.data as usize,
+                        Some(kept),
+                    )?;
                 }
                 set_count(this, count, n)
             }
@@ -320,17 +332,17 @@ pub unsafe fn set(
 
 /// The object itself if its structs are contiguous, so that the attribute stays live; otherwise a copy.
 unsafe fn structs_to_keep(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<Owned> {
-    // SAFETY: an `Obj` is live; `sources` owns the pods while they are copied.
+    // SAFETY: an `Obj` is live; `sources` owns the buffer_structs while they are copied.
     unsafe {
-        if let Some(pod) = pod::cast_to(value, id)
-            && (*pod).contiguous()
+        if let Some(instance) = instance::cast_to(value, id)
+            && (*instance).contiguous()
         {
             return Ok(value.owned());
         }
         let sources = sources(value, id, site)?;
-        let (owned, copy) = pod::fresh(id, sources.pods.len())?;
-        for (i, (from, at)) in sources.pods.iter().enumerate() {
-            pod::copy_struct(copy, (*copy).at(i), *from, *at)?;
+        let (owned, copy) = instance::fresh(id, sources.buffer_structs.len())?;
+        for (i, (from, at)) in sources.buffer_structs.iter().enumerate() {
+            instance::copy_struct(copy, (*copy).at(i), *from, *at)?;
         }
         Ok(owned)
     }
@@ -344,9 +356,9 @@ unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
             ((*storage).base.data as usize, (*storage).count)
         } else if let Some((data, len)) = slices::words(held.obj()) {
             (data as usize, len)
-        } else if let Some(pod) = pod::cast(held.obj()) {
-            pod::present(pod)?;
-            ((*pod).base.data as usize, (*pod).count)
+        } else if let Some(instance) = instance::cast(held.obj()) {
+            instance::present(instance)?;
+            ((*instance).base.data as usize, (*instance).count)
         } else {
             return Ok(None);
         };
@@ -361,13 +373,13 @@ unsafe fn elements_at(held: &Owned, at: usize) -> R<Option<usize>> {
 /// `ValueError`.
 ///
 /// # Safety
-/// `this` is a live pod of one struct, of a class that has the field; the GIL is held.
-pub unsafe fn check(this: *mut Pod, field: &'static Field) -> R<()> {
+/// `this` is a live buffer struct of one struct, of a class that has the field; the GIL is held.
+pub unsafe fn check(this: *mut BufferStruct, field: &'static Field) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
         let (FieldKind::PointerInts(_, count)
         | FieldKind::PointerWords(count)
-        | FieldKind::PointerPods(_, count)) = field.kind
+        | FieldKind::PointerStructs(_, count)) = field.kind
         else {
             return Ok(());
         };
@@ -397,15 +409,15 @@ pub unsafe fn check(this: *mut Pod, field: &'static Field) -> R<()> {
 /// `ValueError` for an array larger than 64 MiB (`FOREIGN_LIMIT`); `MemoryError`.
 ///
 /// # Safety
-/// `this` is a live pod of one struct; the GIL is held.
-pub unsafe fn provide(this: *mut Pod) -> R<bool> {
+/// `this` is a live buffer struct of one struct; the GIL is held.
+pub unsafe fn provide(this: *mut BufferStruct) -> R<bool> {
     let mut grew = false;
     // SAFETY: as promised by the caller; the struct keeps the pointer targets alive.
     unsafe {
         for field in table::class((*this).id()).1.fields {
             let (size, count) = match field.kind {
                 FieldKind::PointerInts(prim, count) => (prim.size(), count),
-                FieldKind::PointerPods(id, count) => (table::class(id).1.size as usize, count),
+                FieldKind::PointerStructs(id, count) => (table::class(id).1.size as usize, count),
                 FieldKind::PointerWords(count) => (8, count),
                 _ => continue,
             };
@@ -429,9 +441,9 @@ pub unsafe fn provide(this: *mut Pod) -> R<bool> {
                 ));
             };
             let (address, object) = match field.kind {
-                FieldKind::PointerPods(id, _) => {
-                    let (object, pod) = pod::fresh(id, n as usize)?;
-                    ((*pod).base.data as usize, object)
+                FieldKind::PointerStructs(id, _) => {
+                    let (object, instance) = instance::fresh(id, n as usize)?;
+                    ((*instance).base.data as usize, object)
                 }
                 FieldKind::PointerInts(prim, _) => {
                     let (storage, at) = new_storage(&vec![0; bytes], prim)?;

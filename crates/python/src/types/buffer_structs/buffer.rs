@@ -13,8 +13,8 @@ use pyo3::ffi;
 use crate::cpython::buffer::{refuse, takes_strides};
 use crate::cpython::errors::guard_or;
 use crate::cpython::{Obj, Raised, c_string};
-use crate::types::pods::pod;
-use crate::types::pods::pod::Pod;
+use crate::types::buffer_structs::instance;
+use crate::types::buffer_structs::instance::BufferStruct;
 use crate::types::table;
 use crate::types::table::{CLASS_COUNT, ClassId, FieldKind, Prim};
 
@@ -33,8 +33,8 @@ pub unsafe extern "C" fn get(
     })
 }
 
-unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_int {
-    // SAFETY: the caller passes a live pod and a writable buffer; `release` frees shape and strides.
+unsafe fn fill(this: *mut BufferStruct, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_int {
+    // SAFETY: the caller passes a live buffer struct and a writable buffer; `release` frees shape and strides.
     unsafe {
         let obj = this.cast::<ffi::PyObject>();
         (*buffer).obj = null_mut();
@@ -46,7 +46,7 @@ unsafe fn fill(this: *mut Pod, buffer: *mut ffi::Py_buffer, flags: c_int) -> c_i
             let text = format!("the structs of this {} do not follow each other", name());
             return refuse(buffer, &text);
         }
-        if let Err(Raised) = pod::present(this) {
+        if let Err(Raised) = instance::present(this) {
             return -1;
         }
         let (size, count) = ((*this).size() as isize, (*this).count as isize);
@@ -157,8 +157,10 @@ fn write_format(id: ClassId, out: &mut String) -> bool {
                 numbers(p, n)
             }
             FieldKind::Str(n) | FieldKind::Bytes(n) => numbers(Prim::I8, n),
-            FieldKind::Pod(inner) | FieldKind::HiddenPod(inner) => write_format(inner, out),
-            FieldKind::Pods(inner, n, _) | FieldKind::Records(inner, n) => {
+            FieldKind::BufferStruct(inner) | FieldKind::HiddenStruct(inner) => {
+                write_format(inner, out)
+            }
+            FieldKind::BufferStructs(inner, n, _) | FieldKind::Records(inner, n) => {
                 if n != 0 {
                     let _ = write!(out, "({n})");
                 }

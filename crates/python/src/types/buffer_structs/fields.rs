@@ -1,7 +1,7 @@
 //! Getter and setter shared by all attributes of the struct classes of the raising modules.
 //!
-//! This module handles single structs. [`crate::types::pods::columns`] handles struct arrays,
-//! [`crate::types::pods::pointers`] pointers to arrays.
+//! This module handles single structs. [`crate::types::buffer_structs::columns`] handles struct arrays,
+//! [`crate::types::buffer_structs::pointers`] pointers to arrays.
 
 use std::ffi::{c_int, c_void};
 
@@ -10,18 +10,18 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, guard, guard_status, raise};
 use crate::cpython::{Obj, Owned, R};
+use crate::types::buffer_structs::instance;
+use crate::types::buffer_structs::instance::{BufferStruct, peek, poke};
+use crate::types::buffer_structs::values::{
+    bytes_of, count_in, elements, encoded, number, pointer_bytes, same_class, set_count, sources,
+    text,
+};
+use crate::types::buffer_structs::{columns, pointers};
 use crate::types::convert;
 use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
 use crate::types::object;
-use crate::types::pods::pod;
-use crate::types::pods::pod::{Pod, peek, poke};
-use crate::types::pods::values::{
-    bytes_of, count_in, elements, encoded, number, pointer_bytes, same_class, set_count, sources,
-    text,
-};
-use crate::types::pods::{columns, pointers};
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Count, Field, FieldKind, Prim};
 
@@ -73,9 +73,9 @@ unsafe extern "C" fn setter(
 /// `ValueError` if foreign memory is no longer accessible, `UnicodeDecodeError`, `MemoryError`.
 ///
 /// # Safety
-/// `this` is a live pod of a class that has the field; the GIL is held.
-pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
-    // SAFETY: the caller guarantees a live pod with the field; offsets and sizes come from the C layout of the class.
+/// `this` is a live buffer struct of a class that has the field; the GIL is held.
+pub unsafe fn get(this: *mut BufferStruct, field: &'static Field) -> R<Owned> {
+    // SAFETY: the caller guarantees a live buffer struct with the field; offsets and sizes come from the C layout of the class.
     unsafe {
         if (*this).array {
             return columns::get(this, field);
@@ -100,8 +100,10 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 let n = count_in(this, count)?.min(max.into());
                 numbers(this, at, p, n as usize)
             }
-            FieldKind::Pod(id) => pod::view(id, this, at, 1).map(|(object, _)| object),
-            FieldKind::Pods(id, max, count) => {
+            FieldKind::BufferStruct(id) => {
+                instance::view(id, this, at, 1).map(|(object, _)| object)
+            }
+            FieldKind::BufferStructs(id, max, count) => {
                 let mut n = max as usize;
                 if let Some(count) = count {
                     n = count_in(this, count)?.min(max.into()) as usize;
@@ -110,16 +112,16 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 if table::class(id).1.flags & ARRAY == 0 {
                     n = 1;
                 }
-                pod::view(id, this, at, n).map(|(object, _)| object)
+                instance::view(id, this, at, n).map(|(object, _)| object)
             }
             _ => pointers::get(this, field),
         }
     }
 }
 
-unsafe fn numbers(this: *mut Pod, at: *mut u8, prim: Prim, n: usize) -> R<Owned> {
-    // SAFETY: callers pass a live pod with `n` numbers at `at`.
-    unsafe { numpy::of_pod(this, at, Item::Number(prim), &[(n, prim.size() as isize)]) }
+unsafe fn numbers(this: *mut BufferStruct, at: *mut u8, prim: Prim, n: usize) -> R<Owned> {
+    // SAFETY: callers pass a live buffer struct with `n` numbers at `at`.
+    unsafe { numpy::of_struct(this, at, Item::Number(prim), &[(n, prim.size() as isize)]) }
 }
 
 /// Assigns an attribute.
@@ -128,16 +130,16 @@ unsafe fn numbers(this: *mut Pod, at: *mut u8, prim: Prim, n: usize) -> R<Owned>
 /// `TypeError` for a wrong kind of value, `ValueError` for a wrong length or a read-only object, `OverflowError`.
 ///
 /// # Safety
-/// `this` is a live pod of a class that has the field; the GIL is held.
+/// `this` is a live buffer struct of a class that has the field; the GIL is held.
 pub unsafe fn set(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     field: &'static Field,
     value: Obj<'_>,
     site: &AttributeSite,
 ) -> R<()> {
-    // SAFETY: the caller guarantees a live pod with the field; offsets and sizes come from the C layout of the class.
+    // SAFETY: the caller guarantees a live buffer struct with the field; offsets and sizes come from the C layout of the class.
     unsafe {
-        pod::writable(this)?;
+        instance::writable(this)?;
         if (*this).array {
             return columns::set(this, field, value, site);
         }
@@ -183,8 +185,8 @@ pub unsafe fn set(
                 poke(this, at, &values)?;
                 set_count(this, count, given)
             }
-            FieldKind::Pod(id) => set_struct(this, field, id, value, site),
-            FieldKind::Pods(id, max, count) => {
+            FieldKind::BufferStruct(id) => set_struct(this, field, id, value, site),
+            FieldKind::BufferStructs(id, max, count) => {
                 set_structs(this, at, (id, max as usize, count), value, site)
             }
             _ => pointers::set(this, field, value, site),
@@ -200,7 +202,7 @@ pub unsafe fn set(
 /// # Safety
 /// As for `set`, with one struct in `this`.
 pub unsafe fn set_struct(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     field: &'static Field,
     id: ClassId,
     value: Obj<'_>,
@@ -218,12 +220,12 @@ pub unsafe fn set_struct(
             );
             return Err(raise(ExceptionKind::Value, &text));
         }
-        pod::copy_struct(this, at, from, (*from).base.data)
+        instance::copy_struct(this, at, from, (*from).base.data)
     }
 }
 
 unsafe fn set_text(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     at: *mut u8,
     room: usize,
     value: Obj<'_>,
@@ -240,22 +242,22 @@ unsafe fn set_text(
     }
     let mut padded = bytes;
     padded.resize(room, 0);
-    // SAFETY: callers pass a live pod with `room` bytes at `at`.
+    // SAFETY: callers pass a live buffer struct with `room` bytes at `at`.
     unsafe { poke(this, at, &padded) }
 }
 
 /// Assigns a nested array of structs, from a struct array or a list of single structs.
 unsafe fn set_structs(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     at: *mut u8,
     (id, max, count): (ClassId, usize, Option<Count>),
     value: Obj<'_>,
     site: &AttributeSite,
 ) -> R<()> {
-    // SAFETY: callers pass a live pod with an array of `max` structs at `at`; `sources` owns the source pods.
+    // SAFETY: callers pass a live buffer struct with an array of `max` structs at `at`; `sources` owns the source buffer_structs.
     unsafe {
         let sources = sources(value, id, site)?;
-        let given = sources.pods.len();
+        let given = sources.buffer_structs.len();
         let array = table::class(id).1.flags & ARRAY != 0;
         let text = match count {
             None if array && given != max => {
@@ -273,8 +275,8 @@ unsafe fn set_structs(
             return Err(raise(ExceptionKind::Value, &text));
         }
         let size = table::class(id).1.size as usize;
-        for (i, (from, source)) in sources.pods.iter().enumerate() {
-            pod::copy_struct(this, at.add(i * size), *from, *source)?;
+        for (i, (from, source)) in sources.buffer_structs.iter().enumerate() {
+            instance::copy_struct(this, at.add(i * size), *from, *source)?;
         }
         if let Some(count) = count {
             set_count(this, count, given)?;
@@ -290,17 +292,17 @@ unsafe fn set_structs(
 /// `ValueError`.
 ///
 /// # Safety
-/// `this` is a live pod.
-pub unsafe fn prepare(this: *mut Pod) -> R<()> {
+/// `this` is a live buffer struct.
+pub unsafe fn prepare(this: *mut BufferStruct) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
-        pod::present(this)?;
+        instance::present(this)?;
         if (*this).array || !object::holds_any(this.cast()) {
             return Ok(());
         }
         for field in table::class((*this).id()).1.fields {
             match field.kind {
-                FieldKind::Pod(_) => {
+                FieldKind::BufferStruct(_) => {
                     let inner = get(this, field)?;
                     prepare(inner.ptr().cast())?;
                 }

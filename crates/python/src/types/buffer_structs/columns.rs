@@ -7,13 +7,13 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, prefix, raise};
 use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::buffer_structs::fields;
+use crate::types::buffer_structs::instance;
+use crate::types::buffer_structs::instance::{BufferStruct, poke};
+use crate::types::buffer_structs::values::{bytes_of, count_at, number, pointer_bytes};
 use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::Item;
-use crate::types::pods::fields;
-use crate::types::pods::pod;
-use crate::types::pods::pod::{Pod, poke};
-use crate::types::pods::values::{bytes_of, count_at, number, pointer_bytes};
 use crate::types::table;
 use crate::types::table::{ClassId, Count, Field, FieldKind, Prim};
 
@@ -23,8 +23,8 @@ use crate::types::table::{ClassId, Count, Field, FieldKind, Prim};
 /// `ValueError` if foreign memory is no longer accessible; `MemoryError`.
 ///
 /// # Safety
-/// `this` is a live pod of a struct-array class that has the field; the GIL is held.
-pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
+/// `this` is a live buffer struct of a struct-array class that has the field; the GIL is held.
+pub unsafe fn get(this: *mut BufferStruct, field: &'static Field) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
         match field.kind {
@@ -41,8 +41,8 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
                 (*this).base.data.add(field.offset as usize),
                 Prim::I64,
             ),
-            FieldKind::Pod(id) => structs(this, field, id, 1, None),
-            FieldKind::Pods(id, max, count) => structs(this, field, id, max, count),
+            FieldKind::BufferStruct(id) => structs(this, field, id, 1, None),
+            FieldKind::BufferStructs(id, max, count) => structs(this, field, id, max, count),
             _ => column(this, field),
         }
     }
@@ -55,7 +55,7 @@ pub unsafe fn get(this: *mut Pod, field: &'static Field) -> R<Owned> {
 ///
 /// # Safety
 /// As for `get`.
-pub unsafe fn column(this: *mut Pod, field: &'static Field) -> R<Owned> {
+pub unsafe fn column(this: *mut BufferStruct, field: &'static Field) -> R<Owned> {
     // SAFETY: as promised by the caller.
     unsafe {
         let data = (*this).base.data.wrapping_add(field.offset as usize);
@@ -65,18 +65,18 @@ pub unsafe fn column(this: *mut Pod, field: &'static Field) -> R<Owned> {
             FieldKind::Hidden(p, n) | FieldKind::Fixed(p, n) => (Item::Number(p), n),
             FieldKind::Str(n) => (Item::Number(Prim::I8), n),
             FieldKind::Records(id, n) => (Item::Record(id), n),
-            FieldKind::Pod(id) => (Item::Struct(id), 0),
-            FieldKind::Pods(id, n, _) => (Item::Struct(id), n),
+            FieldKind::BufferStruct(id) => (Item::Struct(id), 0),
+            FieldKind::BufferStructs(id, n, _) => (Item::Struct(id), n),
             _ => (Item::Number(Prim::I64), 0),
         };
         if len == 0 {
-            return numpy::of_pod(this, data, item, &[rows]);
+            return numpy::of_struct(this, data, item, &[rows]);
         }
         let size = match item {
             Item::Number(p) => p.size(),
             Item::Struct(id) | Item::Record(id) => table::class(id).1.size as usize,
         };
-        numpy::of_pod(this, data, item, &[rows, (len as usize, size as isize)])
+        numpy::of_struct(this, data, item, &[rows, (len as usize, size as isize)])
     }
 }
 
@@ -84,14 +84,14 @@ pub unsafe fn column(this: *mut Pod, field: &'static Field) -> R<Owned> {
 ///
 /// The count member of each struct gives the number of elements, limited to the capacity of the array.
 unsafe fn structs(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     field: &Field,
     id: ClassId,
     max: u32,
     count: Option<Count>,
 ) -> R<Owned> {
     let one = |i: usize| {
-        // SAFETY: callers pass a live pod; the structs and their counts lie in its memory.
+        // SAFETY: callers pass a live buffer struct; the structs and their counts lie in its memory.
         unsafe {
             let start = (*this).at(i);
             let n = match count {
@@ -99,10 +99,10 @@ unsafe fn structs(
                 None => max.into(),
             };
             let at = start.wrapping_add(field.offset as usize);
-            pod::view(id, this, at, n as usize).map(|(object, _)| object)
+            instance::view(id, this, at, n as usize).map(|(object, _)| object)
         }
     };
-    // SAFETY: callers pass a live pod and hold the GIL; PyList_AsTuple returns a new reference.
+    // SAFETY: callers pass a live buffer struct and hold the GIL; PyList_AsTuple returns a new reference.
     unsafe {
         if (*this).count == 1 {
             return one(0);
@@ -120,7 +120,7 @@ unsafe fn structs(
 /// # Safety
 /// As for `get`, and `this` is writable.
 pub unsafe fn set(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     field: &'static Field,
     value: Obj<'_>,
     site: &AttributeSite,
@@ -137,14 +137,14 @@ pub unsafe fn set(
                 pointer_bytes(v, site)
             }),
             FieldKind::Fixed(p, n) => set_rows(this, field.offset, p, n as usize, value, site),
-            FieldKind::Pod(_) if (*this).count != 1 => {
+            FieldKind::BufferStruct(_) if (*this).count != 1 => {
                 let text = format!(
                     "Assign to the field of one element, as in array[i].{} = value",
                     site.attr
                 );
                 Err(raise(ExceptionKind::Value, &text))
             }
-            FieldKind::Pod(id) => fields::set_struct(this, field, id, value, site),
+            FieldKind::BufferStruct(id) => fields::set_struct(this, field, id, value, site),
             FieldKind::Records(id, n) => set_records(this, field, id, n as usize, value, site),
             kind => {
                 let text = format!("{kind:?} cannot be assigned in a class for any number");
@@ -183,14 +183,14 @@ type Convert<'a> = &'a dyn Fn(Obj<'_>) -> R<[u8; 8]>;
 
 /// Assigns one number to all structs, or one to each.
 unsafe fn spread(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     offset: u32,
     size: usize,
     value: Obj<'_>,
     site: &AttributeSite,
     convert: Convert<'_>,
 ) -> R<()> {
-    // SAFETY: callers pass a live pod with the member at `offset`. All values are converted before the first write.
+    // SAFETY: callers pass a live buffer struct with the member at `offset`. All values are converted before the first write.
     unsafe {
         let count = (*this).count;
         let values = match items(value, site)? {
@@ -222,7 +222,7 @@ fn fits(given: usize, wanted: usize, site: &AttributeSite) -> R<()> {
 
 /// Assigns nested arrays of numbers: one number, one row for all structs, or one row for each.
 unsafe fn set_rows(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     offset: u32,
     prim: Prim,
     len: usize,
@@ -241,7 +241,7 @@ unsafe fn set_rows(
         }
         Ok(out)
     };
-    // SAFETY: callers pass a live pod with the member at `offset`. All values are converted before the first write.
+    // SAFETY: callers pass a live buffer struct with the member at `offset`. All values are converted before the first write.
     unsafe {
         let count = (*this).count;
         let mut rows = Vec::new();
@@ -278,35 +278,35 @@ unsafe fn set_rows(
 
 /// Assigns nested structs: objects of their class, or values that NumPy can assign to a record array.
 unsafe fn set_records(
-    this: *mut Pod,
+    this: *mut BufferStruct,
     field: &'static Field,
     id: ClassId,
     len: usize,
     value: Obj<'_>,
     site: &AttributeSite,
 ) -> R<()> {
-    // SAFETY: callers pass a live pod that has the field; the sources are owned while they are copied.
+    // SAFETY: callers pass a live buffer struct that has the field; the sources are owned while they are copied.
     unsafe {
-        if let Some(from) = pod::cast_to(value, id) {
+        if let Some(from) = instance::cast_to(value, id) {
             let (rows, n) = ((*this).count, len.max(1));
             let given = (*from).count;
             if given != 1 && given != rows * n && given != n {
                 fits(given, rows * n, site)?;
             }
-            let (_object, copy) = pod::copy_of(from)?;
+            let (_object, copy) = instance::copy_of(from)?;
             let size = (*copy).size();
             for i in 0..rows * n {
                 let at = (*this)
                     .at(i / n)
                     .add(field.offset as usize + size * (i % n));
-                pod::copy_struct(this, at, copy, (*copy).at(i % given.max(1)))?;
+                instance::copy_struct(this, at, copy, (*copy).at(i % given.max(1)))?;
             }
             return Ok(());
         }
         let wrong = value.is_none()
             || value.is_str()
             || value.is_bytes()
-            || pod::cast(value).is_some()
+            || instance::cast(value).is_some()
             || ffi::PyDict_Check(value.ptr()) != 0;
         if wrong {
             let wanted = format!(

@@ -4,10 +4,10 @@ use pyo3::ffi;
 
 use crate::cpython::errors::ExceptionKind;
 use crate::cpython::{Obj, Owned, R, Raised};
+use crate::types::buffer_structs::instance;
+use crate::types::buffer_structs::instance::{BufferStruct, peek, poke};
 use crate::types::convert;
 use crate::types::convert::AttributeSite;
-use crate::types::pods::pod;
-use crate::types::pods::pod::{Pod, peek, poke};
 use crate::types::table;
 use crate::types::table::{ClassId, Count, Prim};
 
@@ -17,8 +17,8 @@ use crate::types::table::{ClassId, Count, Prim};
 /// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `this` is a live pod and a number of this type lies at `at` in its memory.
-pub unsafe fn number(this: *mut Pod, at: *const u8, prim: Prim) -> R<Owned> {
+/// `this` is a live buffer struct and a number of this type lies at `at` in its memory.
+pub unsafe fn number(this: *mut BufferStruct, at: *const u8, prim: Prim) -> R<Owned> {
     let mut bytes = [0u8; 8];
     // SAFETY: as promised by the caller.
     unsafe {
@@ -86,8 +86,8 @@ pub fn text(bytes: &[u8]) -> R<Owned> {
 /// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `this` is a live pod of one struct, and the count is a member of its class.
-pub unsafe fn count_in(this: *mut Pod, count: Count) -> R<u64> {
+/// `this` is a live buffer struct of one struct, and the count is a member of its class.
+pub unsafe fn count_in(this: *mut BufferStruct, count: Count) -> R<u64> {
     // SAFETY: as promised by the caller.
     unsafe { count_at(this, (*this).base.data, count) }
 }
@@ -98,8 +98,8 @@ pub unsafe fn count_in(this: *mut Pod, count: Count) -> R<u64> {
 /// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `this` is a live pod, `start` one of its structs, and the count is a member of its class.
-pub unsafe fn count_at(this: *mut Pod, start: *const u8, count: Count) -> R<u64> {
+/// `this` is a live buffer struct, `start` one of its structs, and the count is a member of its class.
+pub unsafe fn count_at(this: *mut BufferStruct, start: *const u8, count: Count) -> R<u64> {
     let mut bytes = [0; 8];
     // SAFETY: as promised by the caller.
     unsafe {
@@ -115,8 +115,8 @@ pub unsafe fn count_at(this: *mut Pod, start: *const u8, count: Count) -> R<u64>
 /// `ValueError` for a read-only object, or if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `this` is a live pod of one struct, and the count is a member of its class.
-pub unsafe fn set_count(this: *mut Pod, count: Count, n: usize) -> R<()> {
+/// `this` is a live buffer struct of one struct, and the count is a member of its class.
+pub unsafe fn set_count(this: *mut BufferStruct, count: Count, n: usize) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
         let at = (*this).base.data.add(count.offset as usize);
@@ -124,12 +124,12 @@ pub unsafe fn set_count(this: *mut Pod, count: Count, n: usize) -> R<()> {
     }
 }
 
-/// The value as a pod of class `id`.
+/// The value as a buffer struct of class `id`.
 ///
 /// # Errors
 /// `TypeError`.
-pub fn same_class(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<*mut Pod> {
-    pod::cast_to(value, id).ok_or_else(|| site.wrong(table::class(id).1.name(), value))
+pub fn same_class(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<*mut BufferStruct> {
+    instance::cast_to(value, id).ok_or_else(|| site.wrong(table::class(id).1.name(), value))
 }
 
 /// Encodes a `str` without NULs as UTF-8.
@@ -205,7 +205,7 @@ pub fn elements_by(
 /// Structs to copy, and the owner of their objects.
 pub struct Sources {
     /// Object and address of each struct.
-    pub pods: Vec<(*mut Pod, *const u8)>,
+    pub buffer_structs: Vec<(*mut BufferStruct, *const u8)>,
     _held: Owned,
 }
 
@@ -214,17 +214,22 @@ pub struct Sources {
 /// # Errors
 /// `TypeError`.
 pub fn sources(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<Sources> {
-    let mut pods = Vec::new();
-    let mut add = |from: *mut Pod| {
-        // SAFETY: callers pass a live pod, which the returned `Sources` owns.
-        unsafe { pods.extend((0..(*from).count).map(|i| (from, (*from).at(i).cast_const()))) };
+    let mut buffer_structs = Vec::new();
+    let mut add = |from: *mut BufferStruct| {
+        // SAFETY: callers pass a live buffer struct, which the returned `Sources` owns.
+        unsafe {
+            buffer_structs.extend((0..(*from).count).map(|i| (from, (*from).at(i).cast_const())))
+        };
     };
     // SAFETY: an `Obj` is live; items are borrowed from the tuple that the result owns.
     unsafe {
-        if let Some(from) = pod::cast_to(value, id) {
+        if let Some(from) = instance::cast_to(value, id) {
             add(from);
             let held = value.owned();
-            return Ok(Sources { pods, _held: held });
+            return Ok(Sources {
+                buffer_structs,
+                _held: held,
+            });
         }
         if !value.is_list() && !value.is_tuple() {
             return Err(site.wrong(table::class(id).1.name(), value));
@@ -232,7 +237,7 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<Sources> 
         let held = Owned::take(ffi::PySequence_Tuple(value.ptr()))?;
         for i in 0..ffi::PyTuple_Size(held.ptr()) {
             let item = Obj::new(ffi::PyTuple_GetItem(held.ptr(), i));
-            match pod::cast_to(item, id) {
+            match instance::cast_to(item, id) {
                 Some(from) => add(from),
                 None => {
                     let wanted = format!("{} or a list of them", table::class(id).1.name());
@@ -240,6 +245,9 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<Sources> 
                 }
             }
         }
-        Ok(Sources { pods, _held: held })
+        Ok(Sources {
+            buffer_structs,
+            _held: held,
+        })
     }
 }

@@ -1,12 +1,12 @@
-//! Struct classes of the raising modules (`cuda.bindings.nvml.PciInfo`): the Python type. The layout and memory of its
-//! objects belongs in [`pod`].
+//! Struct classes of the modules whose functions raise (`cuda.bindings.nvml.PciInfo`): the Python type. Their objects export the
+//! buffer protocol, are read as NumPy arrays, and some hold any number of structs; layout and memory are in [`instance`].
 
 pub mod array;
 pub mod buffer;
 pub mod columns;
 pub mod fields;
 pub mod from_memory;
-pub mod pod;
+pub mod instance;
 pub mod pointers;
 pub mod repr;
 pub mod values;
@@ -19,10 +19,12 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::{ExceptionKind, guard, raise};
 use crate::cpython::{Obj, Owned, R, Raised, short_name, tuple};
+use crate::types::buffer_structs::instance::{
+    BufferStruct, count_of, dealloc_struct, traverse_struct,
+};
 use crate::types::class_type;
 use crate::types::object;
 use crate::types::object::{Instance, slot};
-use crate::types::pods::pod::{Pod, count_of, pod_dealloc, pod_traverse};
 use crate::types::registry;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Field, FieldKind};
@@ -48,7 +50,7 @@ pub fn make_type(id: ClassId) -> R<Owned> {
         class
             .fields
             .iter()
-            .filter(|f| !matches!(f.kind, FieldKind::Hidden(..) | FieldKind::HiddenPod(_)))
+            .filter(|f| !matches!(f.kind, FieldKind::Hidden(..) | FieldKind::HiddenStruct(_)))
             .map(fields::getset),
     );
     getset.push(ffi::PyGetSetDef {
@@ -61,8 +63,8 @@ pub fn make_type(id: ClassId) -> R<Owned> {
     let mut slots = vec![
         slot(ffi::Py_tp_new, new as *mut c_void),
         slot(ffi::Py_tp_init, class_type::init as *mut c_void),
-        slot(ffi::Py_tp_dealloc, pod_dealloc as *mut c_void),
-        slot(ffi::Py_tp_traverse, pod_traverse as *mut c_void),
+        slot(ffi::Py_tp_dealloc, dealloc_struct as *mut c_void),
+        slot(ffi::Py_tp_traverse, traverse_struct as *mut c_void),
         slot(ffi::Py_tp_clear, object::record_clear as *mut c_void),
         slot(ffi::Py_tp_repr, repr::repr as *mut c_void),
         slot(ffi::Py_tp_richcompare, compare as *mut c_void),
@@ -81,8 +83,8 @@ pub fn make_type(id: ClassId) -> R<Owned> {
         )]
     });
     let (flags, doc) = (ffi::Py_TPFLAGS_HAVE_GC, describe(id));
-    // SAFETY: the slots match the layout of `Pod`.
-    unsafe { class_type::build(id, size_of::<Pod>(), flags, slots, &doc, None) }
+    // SAFETY: the slots match the layout of `BufferStruct`.
+    unsafe { class_type::build(id, size_of::<BufferStruct>(), flags, slots, &doc, None) }
 }
 
 fn describe(id: ClassId) -> String {
@@ -104,7 +106,7 @@ fn describe(id: ClassId) -> String {
     let shown: Vec<&Field> = class
         .fields
         .iter()
-        .filter(|f| !matches!(f.kind, FieldKind::Hidden(..) | FieldKind::HiddenPod(_)))
+        .filter(|f| !matches!(f.kind, FieldKind::Hidden(..) | FieldKind::HiddenStruct(_)))
         .collect();
     if !shown.is_empty() {
         doc.push_str("\nAttributes\n----------\n");
@@ -156,7 +158,7 @@ unsafe extern "C" fn new(
                 }
                 Err(Raised) => return Err(Raised),
             };
-            pod::zeroed(ty, id, count).map(|(object, _)| object)
+            instance::zeroed(ty, id, count).map(|(object, _)| object)
         }
     })
 }
@@ -193,8 +195,8 @@ unsafe extern "C" fn compare(
             if op != ffi::Py_EQ && op != ffi::Py_NE {
                 return Ok(cpython::not_implemented());
             }
-            let this = a.cast::<Pod>();
-            let same = match pod::cast_to(Obj::new(b), (*this).id()) {
+            let this = a.cast::<BufferStruct>();
+            let same = match instance::cast_to(Obj::new(b), (*this).id()) {
                 Some(other) => equal(this, other)?,
                 None => false,
             };
@@ -204,8 +206,8 @@ unsafe extern "C" fn compare(
 }
 
 /// Whether both have the same number of structs with equal members. Struct-array classes ignore padding bytes.
-unsafe fn equal(a: *mut Pod, b: *mut Pod) -> R<bool> {
-    // SAFETY: the caller passes live pods of the same class.
+unsafe fn equal(a: *mut BufferStruct, b: *mut BufferStruct) -> R<bool> {
+    // SAFETY: the caller passes live buffer structs of the same class.
     unsafe {
         if (*a).count != (*b).count {
             return Ok(false);
@@ -221,8 +223,8 @@ unsafe fn equal(a: *mut Pod, b: *mut Pod) -> R<bool> {
         let (mut x, mut y) = (vec![0; size], vec![0; size]);
         let fields = table::class((*a).id()).1.fields;
         for i in 0..(*a).count {
-            pod::peek(a, (*a).at(i), &mut x)?;
-            pod::peek(b, (*b).at(i), &mut y)?;
+            instance::peek(a, (*a).at(i), &mut x)?;
+            instance::peek(b, (*b).at(i), &mut y)?;
             if x == y {
                 continue;
             }
@@ -260,13 +262,13 @@ unsafe extern "C" fn reduce(obj: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *
     })
 }
 
-unsafe fn reduced(this: *mut Pod) -> R<Owned> {
-    // SAFETY: the caller passes a live pod.
+unsafe fn reduced(this: *mut BufferStruct) -> R<Owned> {
+    // SAFETY: the caller passes a live buffer struct.
     unsafe {
         let size = (*this).size();
         let mut bytes = vec![0; size * (*this).count];
         for i in 0..(*this).count {
-            pod::peek(this, (*this).at(i), &mut bytes[i * size..(i + 1) * size])?;
+            instance::peek(this, (*this).at(i), &mut bytes[i * size..(i + 1) * size])?;
         }
         let ty = Obj::new(ffi::Py_TYPE(this.cast()).cast()).owned();
         let count = cpython::from_u64((*this).count as u64)?;
@@ -295,8 +297,8 @@ unsafe extern "C" fn set_state(
     })
 }
 
-unsafe fn put_state(this: *mut Pod, state: *mut ffi::PyObject) -> R<Owned> {
-    // SAFETY: the caller passes a live pod and a live state; the bytes live as long as `state`.
+unsafe fn put_state(this: *mut BufferStruct, state: *mut ffi::PyObject) -> R<Owned> {
+    // SAFETY: the caller passes a live buffer struct and a live state; the bytes live as long as `state`.
     unsafe {
         let (at, len) = Obj::new(state).bytes_data();
         let size = (*this).size();
@@ -310,7 +312,7 @@ unsafe fn put_state(this: *mut Pod, state: *mut ffi::PyObject) -> R<Owned> {
         }
         for i in 0..(*this).count {
             let bytes = std::slice::from_raw_parts(at.add(i * size), size);
-            pod::poke(this, (*this).at(i), bytes)?;
+            instance::poke(this, (*this).at(i), bytes)?;
         }
     }
     Ok(cpython::none())

@@ -7,8 +7,8 @@ use pyo3::ffi;
 use crate::cpython;
 use crate::cpython::errors::guard;
 use crate::cpython::{Obj, Owned, R, Raised};
-use crate::types::pods::pod::{Pod, peek};
-use crate::types::pods::values::text;
+use crate::types::buffer_structs::instance::{BufferStruct, peek};
+use crate::types::buffer_structs::values::text;
 use crate::types::table;
 use crate::types::table::{Count, Field, FieldKind, Prim};
 use cupyrite_sys::checked;
@@ -27,8 +27,8 @@ pub unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
     })
 }
 
-unsafe fn described(this: *mut Pod) -> R<String> {
-    // SAFETY: the caller passes a live pod.
+unsafe fn described(this: *mut BufferStruct) -> R<String> {
+    // SAFETY: the caller passes a live buffer struct.
     unsafe {
         let name = Obj::new(this.cast()).type_short_name();
         let fields = table::class((*this).id()).1.fields;
@@ -59,7 +59,7 @@ unsafe fn described(this: *mut Pod) -> R<String> {
 fn members(fields: &[Field], bytes: &[u8], depth: usize) -> String {
     let mut parts = Vec::new();
     for field in fields {
-        if let FieldKind::Hidden(..) | FieldKind::HiddenPod(_) = field.kind {
+        if let FieldKind::Hidden(..) | FieldKind::HiddenStruct(_) = field.kind {
             continue;
         }
         let shown = member(field, bytes, depth);
@@ -122,7 +122,7 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
         FieldKind::Fixed(Prim::I8, n) => quoted(&bytes[at..at + n as usize]),
         FieldKind::Fixed(p, n) => numbers(bytes, at, p, n as usize),
         FieldKind::Counted(p, max, c) => numbers(bytes, at, p, count(c).min(max as usize)),
-        FieldKind::Pod(id) | FieldKind::Records(id, 0) => {
+        FieldKind::BufferStruct(id) | FieldKind::Records(id, 0) => {
             let class = table::class(id).1;
             if depth > 0 {
                 return format!("{}(...)", class.name());
@@ -135,7 +135,7 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
             format!("{}({inner})", class.name())
         }
         FieldKind::Records(id, n) => format!("{}(size={n})", table::class(id).1.name()),
-        FieldKind::Pods(id, max, c) => {
+        FieldKind::BufferStructs(id, max, c) => {
             let n = c.map_or(max as usize, |c| count(c).min(max as usize));
             format!("{}(size={n})", table::class(id).1.name())
         }
@@ -165,7 +165,7 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
             };
             format!("{}{more}", numbers(&data, 0, prim, shown))
         }
-        FieldKind::PointerPods(id, c) => {
+        FieldKind::PointerStructs(id, c) => {
             let n = if read(bytes, at, 8) == 0 { 0 } else { count(c) };
             format!("{}(size={n})", table::class(id).1.name())
         }

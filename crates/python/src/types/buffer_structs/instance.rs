@@ -21,10 +21,10 @@ use crate::types::registry;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Kind};
 
-/// An object of a `Kind::Pod` class.
+/// An object of a `Kind::BufferStruct` class.
 #[repr(C)]
-pub struct Pod {
-    /// Common part. `root` is null or the `Pod` whose memory this one views.
+pub struct BufferStruct {
+    /// Common part. `root` is null or the `BufferStruct` whose memory this one views.
     pub base: Instance,
     /// Number of structs.
     pub count: usize,
@@ -42,7 +42,7 @@ pub struct Pod {
     pub buffer: *mut ffi::Py_buffer,
 }
 
-impl Pod {
+impl BufferStruct {
     /// The class.
     pub fn id(&self) -> ClassId {
         ClassId(self.base.id)
@@ -83,19 +83,19 @@ fn layout(len: usize) -> Layout {
     Layout::from_size_align(len, 16).unwrap_or(Layout::new::<[u64; 2]>())
 }
 
-/// The object as a pod.
-pub fn cast(obj: Obj<'_>) -> Option<*mut Pod> {
+/// The object as a buffer struct.
+pub fn cast(obj: Obj<'_>) -> Option<*mut BufferStruct> {
     let id = registry::of(obj)?;
-    (table::class(id).1.kind == Kind::Pod).then_some(obj.ptr().cast())
+    (table::class(id).1.kind == Kind::BufferStruct).then_some(obj.ptr().cast())
 }
 
-/// The object as a pod of exactly class `id`, which is a class of pods.
-pub fn cast_to(obj: Obj<'_>, id: ClassId) -> Option<*mut Pod> {
+/// The object as a buffer struct of exactly class `id`, which is a class of buffer_structs.
+pub fn cast_to(obj: Obj<'_>, id: ClassId) -> Option<*mut BufferStruct> {
     (registry::of(obj)? == id).then_some(obj.ptr().cast())
 }
 
-/// A pod, and the reference that keeps it alive.
-pub type OwnedPod = (Owned, *mut Pod);
+/// A buffer struct, and the reference that keeps it alive.
+pub type OwnedStruct = (Owned, *mut BufferStruct);
 
 /// A new object of type `ty` for `count` structs, with null `data`.
 ///
@@ -104,12 +104,12 @@ pub type OwnedPod = (Owned, *mut Pod);
 ///
 /// # Safety
 /// `ty` is the type of class `id` or derived from it.
-unsafe fn alloc(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<OwnedPod> {
+unsafe fn alloc(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<OwnedStruct> {
     let class = table::class(id).1;
-    // SAFETY: the caller guarantees the type, whose basicsize is that of `Pod`; allocation zeroes the memory.
+    // SAFETY: the caller guarantees the type, whose basicsize is that of `BufferStruct`; allocation zeroes the memory.
     unsafe {
         let object = Owned::take(ffi::PyType_GenericAlloc(ty, 0))?;
-        let this = object.ptr().cast::<Pod>();
+        let this = object.ptr().cast::<BufferStruct>();
         (*this).base.id = id.0;
         (*this).count = count;
         (*this).stride = class.size as isize;
@@ -122,7 +122,7 @@ unsafe fn alloc(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<Owne
 ///
 /// # Errors
 /// `MemoryError`.
-pub fn bare(id: ClassId, count: usize) -> R<OwnedPod> {
+pub fn bare(id: ClassId, count: usize) -> R<OwnedStruct> {
     // SAFETY: the registry returns the type of the class.
     unsafe { alloc(registry::type_of(id)?, id, count) }
 }
@@ -134,7 +134,7 @@ pub fn bare(id: ClassId, count: usize) -> R<OwnedPod> {
 ///
 /// # Safety
 /// `ty` is the type of class `id` or derived from it.
-pub unsafe fn zeroed(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<OwnedPod> {
+pub unsafe fn zeroed(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R<OwnedStruct> {
     let size = table::class(id).1.size as usize;
     let no_memory = || {
         // SAFETY: only sets an exception.
@@ -164,7 +164,7 @@ pub unsafe fn zeroed(ty: *mut ffi::PyTypeObject, id: ClassId, count: usize) -> R
 ///
 /// # Errors
 /// `MemoryError`.
-pub fn fresh(id: ClassId, count: usize) -> R<OwnedPod> {
+pub fn fresh(id: ClassId, count: usize) -> R<OwnedStruct> {
     // SAFETY: the registry returns the type of the class.
     unsafe { zeroed(registry::type_of(id)?, id, count) }
 }
@@ -175,8 +175,13 @@ pub fn fresh(id: ClassId, count: usize) -> R<OwnedPod> {
 /// `MemoryError`.
 ///
 /// # Safety
-/// `parent` is a live pod; the structs of the view lie in its memory.
-pub unsafe fn view(id: ClassId, parent: *mut Pod, data: *mut u8, count: usize) -> R<OwnedPod> {
+/// `parent` is a live buffer struct; the structs of the view lie in its memory.
+pub unsafe fn view(
+    id: ClassId,
+    parent: *mut BufferStruct,
+    data: *mut u8,
+    count: usize,
+) -> R<OwnedStruct> {
     // SAFETY: the caller guarantees a live parent; the view owns a reference to the root, which therefore outlives it.
     unsafe {
         let (object, this) = bare(id, count)?;
@@ -195,9 +200,9 @@ pub unsafe fn view(id: ClassId, parent: *mut Pod, data: *mut u8, count: usize) -
 /// `MemoryError`, or `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `from` is a live pod.
-pub unsafe fn copy_of(from: *mut Pod) -> R<OwnedPod> {
-    // SAFETY: the caller guarantees a live pod; the copy has the same number of structs.
+/// `from` is a live buffer struct.
+pub unsafe fn copy_of(from: *mut BufferStruct) -> R<OwnedStruct> {
+    // SAFETY: the caller guarantees a live buffer struct; the copy has the same number of structs.
     unsafe {
         let (object, copy) = fresh((*from).id(), (*from).count)?;
         for i in 0..(*from).count {
@@ -213,11 +218,11 @@ pub unsafe fn copy_of(from: *mut Pod) -> R<OwnedPod> {
 /// `ValueError` for a read-only target, or if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// Both are live pods and the addresses lie in their memory; the GIL is held.
+/// Both are live buffer structs and the addresses lie in their memory; the GIL is held.
 pub unsafe fn copy_struct(
-    to: *mut Pod,
+    to: *mut BufferStruct,
     target: *mut u8,
-    from: *mut Pod,
+    from: *mut BufferStruct,
     source: *const u8,
 ) -> R<()> {
     // SAFETY: as promised by the caller.
@@ -226,8 +231,9 @@ pub unsafe fn copy_struct(
         let mut bytes = vec![0; size];
         peek(from, source, &mut bytes)?;
         poke(to, target, &bytes)?;
-        let offset =
-            |obj: *mut Pod, at: *const u8| (at as usize).wrapping_sub((*obj).base.data as usize);
+        let offset = |obj: *mut BufferStruct, at: *const u8| {
+            (at as usize).wrapping_sub((*obj).base.data as usize)
+        };
         object::keep_same(
             to.cast(),
             offset(to, target),
@@ -245,9 +251,9 @@ pub unsafe fn copy_struct(
 /// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `this` is a live pod, and the bytes lie in its memory.
+/// `this` is a live buffer struct, and the bytes lie in its memory.
 #[inline]
-pub unsafe fn peek(this: *mut Pod, at: *const u8, out: &mut [u8]) -> R<()> {
+pub unsafe fn peek(this: *mut BufferStruct, at: *const u8, out: &mut [u8]) -> R<()> {
     // SAFETY: as promised by the caller; foreign memory is read through the kernel.
     unsafe {
         if !(*this).foreign() {
@@ -267,9 +273,9 @@ pub unsafe fn peek(this: *mut Pod, at: *const u8, out: &mut [u8]) -> R<()> {
 /// `ValueError` for a read-only object, or if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `this` is a live pod, and the bytes lie in its memory.
+/// `this` is a live buffer struct, and the bytes lie in its memory.
 #[inline]
-pub unsafe fn poke(this: *mut Pod, at: *mut u8, data: &[u8]) -> R<()> {
+pub unsafe fn poke(this: *mut BufferStruct, at: *mut u8, data: &[u8]) -> R<()> {
     // SAFETY: as promised by the caller; foreign memory is written through the kernel.
     unsafe {
         writable(this)?;
@@ -285,8 +291,8 @@ pub unsafe fn poke(this: *mut Pod, at: *mut u8, data: &[u8]) -> R<()> {
 }
 
 #[cold]
-unsafe fn gone(this: *mut Pod, address: usize, what: &str) -> R<()> {
-    // SAFETY: callers pass a live pod.
+unsafe fn gone(this: *mut BufferStruct, address: usize, what: &str) -> R<()> {
+    // SAFETY: callers pass a live buffer struct.
     let name = unsafe { Obj::new(this.cast()).type_short_name() };
     Err(raise(
         ExceptionKind::Value,
@@ -300,9 +306,9 @@ unsafe fn gone(this: *mut Pod, address: usize, what: &str) -> R<()> {
 /// `ValueError`.
 ///
 /// # Safety
-/// `this` is a live pod.
+/// `this` is a live buffer struct.
 #[inline]
-pub unsafe fn writable(this: *mut Pod) -> R<()> {
+pub unsafe fn writable(this: *mut BufferStruct) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
         if (*this).readonly {
@@ -322,8 +328,8 @@ pub unsafe fn writable(this: *mut Pod) -> R<()> {
 /// `ValueError` if foreign memory is no longer accessible.
 ///
 /// # Safety
-/// `this` is a live pod.
-pub unsafe fn present(this: *mut Pod) -> R<()> {
+/// `this` is a live buffer struct.
+pub unsafe fn present(this: *mut BufferStruct) -> R<()> {
     // SAFETY: as promised by the caller.
     unsafe {
         let (start, end) = (*this).span();
@@ -365,11 +371,11 @@ pub fn count_of(obj: Obj<'_>, what: &dyn Fn() -> String) -> R<usize> {
 ///
 /// # Safety
 /// Called by the interpreter.
-pub unsafe extern "C" fn pod_dealloc(obj: *mut ffi::PyObject) {
+pub unsafe extern "C" fn dealloc_struct(obj: *mut ffi::PyObject) {
     // SAFETY: the interpreter passes an unreferenced instance; views own references, so no view of its memory exists.
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
-        let this = obj.cast::<Pod>();
+        let this = obj.cast::<BufferStruct>();
         let mut exporter = null_mut();
         if !(*this).buffer.is_null() {
             let mut buffer = Box::from_raw(std::mem::replace(&mut (*this).buffer, null_mut()));
@@ -390,14 +396,14 @@ pub unsafe extern "C" fn pod_dealloc(obj: *mut ffi::PyObject) {
 ///
 /// # Safety
 /// Called by the collector.
-pub unsafe extern "C" fn pod_traverse(
+pub unsafe extern "C" fn traverse_struct(
     obj: *mut ffi::PyObject,
     visit: ffi::visitproc,
     arg: *mut c_void,
 ) -> c_int {
     // SAFETY: the collector passes a live instance; no other thread modifies objects while it runs.
     unsafe {
-        let this = obj.cast::<Pod>();
+        let this = obj.cast::<BufferStruct>();
         let mut rc = object::record_traverse(obj, visit, arg);
         if rc == 0 && !(*this).keeper.is_null() {
             rc = visit((*this).keeper, arg);

@@ -7,13 +7,13 @@ use pyo3::ffi;
 
 use crate::cpython::errors::{ExceptionKind, guard, raise};
 use crate::cpython::{Obj, Owned, R, Raised, short_name};
+use crate::types::buffer_structs::instance;
 use crate::types::class_type;
 use crate::types::convert;
 use crate::types::convert::AttributeSite;
 use crate::types::numpy;
 use crate::types::numpy::attribute;
 use crate::types::object;
-use crate::types::pods::pod;
 use crate::types::table;
 use crate::types::table::{ARRAY, ClassId, Prim};
 
@@ -154,12 +154,12 @@ unsafe fn at_array(id: ClassId, data: Obj<'_>) -> R<Owned> {
             return Err(value_error("data array must be 1D"));
         }
         let (address, readonly) = interface(data)?;
-        let (made, pod) = pod::bare(id, count as usize)?;
-        (*pod).base.data = address as *mut u8;
-        (*pod).readonly = readonly;
-        (*pod).keeper = data.owned().into_ptr();
+        let (made, instance) = instance::bare(id, count as usize)?;
+        (*instance).base.data = address as *mut u8;
+        (*instance).readonly = readonly;
+        (*instance).keeper = data.owned().into_ptr();
         if is_array(id) && count > 1 {
-            (*pod).stride = strides[0];
+            (*instance).stride = strides[0];
         }
         Ok(made)
     }
@@ -253,7 +253,7 @@ unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
             );
             return Err(raise(ExceptionKind::Type, &text));
         }
-        let (made, pod) = pod::bare(id, 1)?;
+        let (made, instance) = instance::bare(id, 1)?;
         // Boxed because exporters may keep pointers into the view.
         let mut view = Box::new(ffi::Py_buffer::new());
         if ffi::PyObject_GetBuffer(buffer.ptr(), &raw mut *view, ffi::PyBUF_WRITABLE) != 0 {
@@ -269,10 +269,10 @@ unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
             }
         }
         let (data, len, readonly) = (view.buf, view.len as usize, view.readonly != 0);
-        (*pod).buffer = Box::into_raw(view);
-        (*pod).base.data = data.cast();
-        (*pod).readonly = readonly;
-        let size = (*pod).size();
+        (*instance).buffer = Box::into_raw(view);
+        (*instance).base.data = data.cast();
+        (*instance).readonly = readonly;
+        let size = (*instance).size();
         if !is_array(id) && len != size {
             let text = format!("buffer length must be {size} bytes, is {len}");
             return Err(value_error(&text));
@@ -282,7 +282,7 @@ unsafe fn at_buffer(id: ClassId, buffer: Obj<'_>) -> R<Owned> {
                 format!("buffer size must be a multiple of element size: {len} bytes, {size} each");
             return Err(value_error(&text));
         }
-        (*pod).count = len / size;
+        (*instance).count = len / size;
         Ok(made)
     }
 }
@@ -331,7 +331,7 @@ unsafe fn at_address(
         }
         let what = || format!("{}.from_ptr(): size", short_name(ty.cast()));
         let count = match size {
-            Some(size) => pod::count_of(size, &what)?,
+            Some(size) => instance::count_of(size, &what)?,
             None => 1,
         };
         let readonly = match readonly.map(|truth| ffi::PyObject_IsTrue(truth.ptr())) {
@@ -345,24 +345,24 @@ unsafe fn at_address(
         }
         let owner = owner.filter(|owner| !owner.is_none());
         let copy = owner.is_none() && !is_array(id);
-        let (object, pod) = if copy {
-            pod::fresh(id, 1)?
+        let (object, instance) = if copy {
+            instance::fresh(id, 1)?
         } else {
-            pod::bare(id, count)?
+            instance::bare(id, count)?
         };
         if copy {
-            let target = std::slice::from_raw_parts_mut((*pod).base.data, bytes);
+            let target = std::slice::from_raw_parts_mut((*instance).base.data, bytes);
             if checked::read_bytes(address as u64, target).is_err() {
                 return Err(value_error("ptr: the memory is gone"));
             }
         } else {
-            (*pod).base.data = address as *mut u8;
-            (*pod).base.state = object::FOREIGN;
+            (*instance).base.data = address as *mut u8;
+            (*instance).base.state = object::FOREIGN;
             if let Some(owner) = owner {
-                (*pod).keeper = owner.owned().into_ptr();
+                (*instance).keeper = owner.owned().into_ptr();
             }
         }
-        (*pod).readonly = readonly;
+        (*instance).readonly = readonly;
         Ok(object)
     }
 }
