@@ -20,12 +20,12 @@ struct File {
     parameters: BTreeMap<String, String>,
     /// The functions, by name in C (in Python, if there is no C function).
     #[serde(default)]
-    functions: BTreeMap<String, Entry>,
+    functions: BTreeMap<String, DescriptionRow>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Entry {
+enum DescriptionRow {
     Text(String),
     Table(BTreeMap<String, String>),
 }
@@ -72,7 +72,7 @@ fn parse(
             errors.push(format!("{name}: unknown function"));
             continue;
         };
-        if let Entry::Table(table) = entry {
+        if let DescriptionRow::Table(table) = entry {
             let unknown = (table.keys())
                 .filter(|key| !KEYS.contains(&key.as_str()) && !params.contains(&key.as_str()));
             errors.extend(unknown.map(|key| format!("{name}.{key}: unknown parameter")));
@@ -120,13 +120,13 @@ const KEYS: &[&str] = &["does", "like", "more"];
 fn resolve(file: &File, name: &str, depth: usize) -> Result<About, String> {
     let entry = (file.functions.get(name)).ok_or_else(|| format!("like = {name:?}: unknown"))?;
     let table = match entry {
-        Entry::Text(does) => {
+        DescriptionRow::Text(does) => {
             return Ok(About {
                 does: does.clone(),
                 parameters: BTreeMap::new(),
             });
         }
-        Entry::Table(table) => table,
+        DescriptionRow::Table(table) => table,
     };
     if depth > 4 {
         return Err(format!("{name}: `like` leads in a circle"));

@@ -103,7 +103,7 @@ fn capsules(api: &Api) -> Result<String, String> {
         for f in &functions {
             let source = match &f.function {
                 Some(function) => format!("{name}::Symbol::{function} as u16"),
-                None => format!("OWN + Own::{} as u16", f.name),
+                None => format!("BUILTIN + Builtin::{} as u16", f.name),
             };
             let _ = writeln!(tables, "    {source},");
             let _ = writeln!(texts, "    \"{}\\0{}\\0\",", f.name, signature(lib, f));
@@ -118,7 +118,7 @@ fn capsules(api: &Api) -> Result<String, String> {
         "//! The functions of the Cython modules, with the texts of their C types.\n//!\n{HEADER}\n\n\
          use cupyrite_sys::loader::CudaLibrary;\n\
          use cupyrite_sys::*;\n\n\
-         use crate::bindings::cython::{{CapsuleModule, OWN, Own, missing_status}};\n\n\
+         use crate::bindings::cython::{{BUILTIN, Builtin, CapsuleModule, missing_status}};\n\n\
          /// Number of functions of all modules.\n\
          pub const COUNT: usize = {count};\n\n\
          /// The modules.\n\

@@ -24,8 +24,8 @@ use crate::naming::short_title;
 ///
 /// `api/meanings.toml` cannot be read.
 pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
-    let shown: Vec<&LibraryApi> = api.in_python().collect();
-    let meanings = Meanings::load(root, &shown)?;
+    let modules: Vec<&LibraryApi> = api.in_python().collect();
+    let meanings = Meanings::load(root, &modules)?;
     let libraries = api.libraries.iter().filter(|lib| lib.in_python());
     Ok(libraries
         .map(|lib| {

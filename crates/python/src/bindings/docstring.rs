@@ -12,7 +12,7 @@ use crate::types::table::{Enum, MODULES, ModuleTypes, enumeration};
 
 /// A parameter or a result of the Python function.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Argument(usize),
     Result(usize),
 }
@@ -71,14 +71,17 @@ impl Subject {
     }
 
     /// The text about a parameter or a result.
-    fn note(&self, place: Place) -> Option<&'static str> {
+    fn note(&self, position: Position) -> Option<&'static str> {
         let f = self.function;
         let is_here = |index: u8| match f.words.get(usize::from(index)) {
-            None => place == Place::Argument(index.into()),
-            Some(Word::Arg(arg) | Word::ArgAddress(arg)) => place == Place::Argument((*arg).into()),
-            Some(Word::Result(result)) => place == Place::Result((*result).into()),
+            None => position == Position::Argument(index.into()),
+            Some(Word::Arg(arg) | Word::ArgAddress(arg)) => {
+                position == Position::Argument((*arg).into())
+            }
+            Some(Word::Result(result)) => position == Position::Result((*result).into()),
             Some(Word::InOut(arg, result)) => {
-                place == Place::Argument((*arg).into()) || place == Place::Result((*result).into())
+                position == Position::Argument((*arg).into())
+                    || position == Position::Result((*result).into())
             }
             Some(_) => false,
         };
@@ -96,7 +99,7 @@ impl Subject {
                 Some(default) => writeln!(text, "{} : {}, default {default}", p.name, p.doc)?,
                 None => writeln!(text, "{} : {}", p.name, p.doc)?,
             }
-            if let Some(note) = self.note(Place::Argument(index)) {
+            if let Some(note) = self.note(Position::Argument(index)) {
                 text.push_str(&wrapped(note, "    "));
             }
         }
@@ -122,7 +125,7 @@ impl Subject {
                 "" => writeln!(text, "{}", result.doc)?,
                 name => writeln!(text, "{name} : {}", result.doc)?,
             }
-            if let Some(note) = self.note(Place::Result(index)) {
+            if let Some(note) = self.note(Position::Result(index)) {
                 text.push_str(&wrapped(note, "    "));
             }
         }

@@ -212,13 +212,13 @@ unsafe fn arguments<'a>(
         &[c"status"]
     };
     let class = exception.type_name();
-    let wrong = |what: String| errors::raise(ExceptionKind::Type, &format!("{class}() {what}"));
+    let invalid = |what: String| errors::raise(ExceptionKind::Type, &format!("{class}() {what}"));
     let mut found = [None; 2];
     // SAFETY: the caller passes a tuple, and null or a dict, which keep the borrowed items alive during the call.
     unsafe {
         let given = ffi::PyTuple_Size(args).max(0).cast_unsigned();
         if given > names.len() {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "takes at most {} positional argument{} ({given} given)",
                 names.len(),
                 if names.len() == 1 { "" } else { "s" }
@@ -235,11 +235,13 @@ unsafe fn arguments<'a>(
                 match names.iter().position(|known| table::text(known) == name) {
                     Some(at) if found[at].is_none() => found[at] = Some(Obj::new(value)),
                     Some(_) => {
-                        return Err(wrong(format!("got multiple values for argument '{name}'")));
+                        return Err(invalid(format!(
+                            "got multiple values for argument '{name}'"
+                        )));
                     }
                     None => {
                         let message = format!("got an unexpected keyword argument '{name}'");
-                        return Err(wrong(message));
+                        return Err(invalid(message));
                     }
                 }
             }
@@ -247,7 +249,7 @@ unsafe fn arguments<'a>(
     }
     match found[0] {
         Some(status) => Ok((status, found[1].filter(|cu_err| !cu_err.is_none()))),
-        None => Err(wrong("missing required argument: 'status'".to_owned())),
+        None => Err(invalid("missing required argument: 'status'".to_owned())),
     }
 }
 
@@ -360,9 +362,9 @@ fn text(
                 number(status).and_then(|value| Some((value, member(errors.status, value)?)));
             let Some((value, name)) = known else {
                 // SAFETY: an `Obj` refers to a live object.
-                let shown = Owned::take(unsafe { ffi::PyObject_Str(status.ptr()) })?;
-                let shown = shown.obj().text().unwrap_or_default();
-                return Ok(format!("Unknown error ({shown})"));
+                let displayed = Owned::take(unsafe { ffi::PyObject_Str(status.ptr()) })?;
+                let displayed = displayed.obj().text().unwrap_or_default();
+                return Ok(format!("Unknown error ({displayed})"));
             };
             Ok(match explanation::of(lib.module.library(), value) {
                 // NVRTC describes a status by its name in C.

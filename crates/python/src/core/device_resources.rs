@@ -278,7 +278,7 @@ fn groups(py: Python<'_>, options: &Options<'_>) -> PyResult<Vec<SmGroup>> {
             Some(number) => number.extract::<u32>(),
             None => Err(PyTypeError::new_err("")),
         };
-        extracted.map_err(|error| options.wrong(field, value, EXPECTED, error))
+        extracted.map_err(|error| options.type_error(field, value, EXPECTED, error))
     };
     let given = options.value(count_field)?;
     let counts = given.as_ref().map(elements).transpose()?.flatten();

@@ -54,7 +54,7 @@ fn options(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Graphic
     let Some(given) = given else {
         return Ok(options);
     };
-    let wrong = |given: &Bound<'_, PyAny>| -> PyResult<PyErr> {
+    let invalid = |given: &Bound<'_, PyAny>| -> PyResult<PyErr> {
         Ok(PyTypeError::new_err(format!(
             "{function}() argument 'flags' is of type {}; expected a str, a tuple or a list of str",
             given.get_type().name()?
@@ -62,7 +62,7 @@ fn options(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Graphic
     };
     let mut add = |name: &Bound<'_, PyAny>| -> PyResult<()> {
         let Ok(text) = name.cast::<PyString>() else {
-            return Err(wrong(name)?);
+            return Err(invalid(name)?);
         };
         let access = match text.to_string_lossy().as_ref() {
             "none" => return Ok(()),
@@ -98,7 +98,7 @@ fn options(given: Option<&Bound<'_, PyAny>>, function: &str) -> PyResult<Graphic
             add(&name?)?;
         }
     } else {
-        return Err(wrong(given)?);
+        return Err(invalid(given)?);
     }
     Ok(options)
 }

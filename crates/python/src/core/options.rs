@@ -296,14 +296,14 @@ impl<'py> Options<'py> {
             None => Ok(None),
             Some(value) => match value.extract::<T>() {
                 Ok(value) => Ok(Some(value)),
-                Err(error) => Err(self.wrong(field, &value, T::EXPECTED, error.into())),
+                Err(error) => Err(self.type_error(field, &value, T::EXPECTED, error.into())),
             },
         }
     }
 
     /// Error for an invalid field value, whose conversion raised `cause`.
     #[cold]
-    pub fn wrong(
+    pub fn type_error(
         &self,
         field: &Bound<'py, PyString>,
         value: &Bound<'py, PyAny>,
@@ -311,8 +311,8 @@ impl<'py> Options<'py> {
         cause: PyErr,
     ) -> PyErr {
         let py = value.py();
-        let shown = short_repr(value);
-        let text = format!("{}.{field} is {shown}; expected {expected}", self.class);
+        let displayed = short_repr(value);
+        let text = format!("{}.{field} is {displayed}; expected {expected}", self.class);
         if cause.is_instance_of::<PyOverflowError>(py) || cause.is_instance_of::<PyValueError>(py) {
             PyValueError::new_err(text)
         } else {

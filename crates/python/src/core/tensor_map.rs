@@ -116,9 +116,9 @@ impl PyTensorMap {
         let device = device_of(state, "the view")?;
         let layout = state.layout();
         let rank = layout.ndim();
-        let wrong = |text: String| PyValueError::new_err(format!("{function}(): {text}"));
+        let invalid = |text: String| PyValueError::new_err(format!("{function}(): {text}"));
         if rank == 0 || rank > cupyrite::sys::tensor_map::MAX_RANK {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "the view has {rank} dimensions; expected 1 to {}",
                 cupyrite::sys::tensor_map::MAX_RANK
             )));
@@ -127,14 +127,14 @@ impl PyTensorMap {
         let item = layout.item_size() as u64;
         let element = half_bytes(data_type).map_or(0, |halves| u64::from(halves / 2));
         if element != 0 && element != item {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "data_type has elements of {element} bytes, the view of {item}"
             )));
         }
         let dims: Vec<u64> = layout.shape().iter().rev().map(|&n| n as u64).collect();
         let mut bytes: Vec<i64> = reversed(&layout.strides_in_bytes());
         if dims[0] > 1 && bytes[0] != item as i64 && !dims.contains(&0) {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "strides[-1] is {} bytes; the elements of the last dimension must be contiguous",
                 bytes[0]
             )));

@@ -5,7 +5,7 @@
 use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::*;
 
-use crate::bindings::cython::{CapsuleModule, OWN, Own, missing_status};
+use crate::bindings::cython::{BUILTIN, Builtin, CapsuleModule, missing_status};
 
 /// Number of functions of all modules.
 pub const COUNT: usize = 1377;
@@ -1426,10 +1426,10 @@ static RUNTIME: [u16; 344] = [
     runtime::Symbol::cudaVDPAUGetDevice as u16,
     runtime::Symbol::cudaVDPAUSetVDPAUDevice as u16,
     runtime::Symbol::cudaWaitExternalSemaphoresAsync as u16,
-    OWN + Own::getLocalRuntimeVersion as u16,
-    OWN + Own::make_cudaExtent as u16,
-    OWN + Own::make_cudaPitchedPtr as u16,
-    OWN + Own::make_cudaPos as u16,
+    BUILTIN + Builtin::getLocalRuntimeVersion as u16,
+    BUILTIN + Builtin::make_cudaExtent as u16,
+    BUILTIN + Builtin::make_cudaPitchedPtr as u16,
+    BUILTIN + Builtin::make_cudaPos as u16,
 ];
 
 #[rustfmt::skip]

@@ -199,13 +199,13 @@ pub unsafe fn arguments_of<'a, const N: usize>(
     names: [&CStr; N],
 ) -> R<[Option<Obj<'a>>; N]> {
     let mut out = [None; N];
-    let wrong = |text: String| raise(ExceptionKind::Type, &format!("{what}() {text}"));
+    let invalid = |text: String| raise(ExceptionKind::Type, &format!("{what}() {text}"));
     // SAFETY: as promised by the caller; the items are borrowed from the tuple and the dict.
     unsafe {
         let given = ffi::PyTuple_Size(args);
         if given as usize > N {
             let s = if N == 1 { "" } else { "s" };
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "takes at most {N} argument{s} ({given} given)"
             )));
         }
@@ -224,11 +224,13 @@ pub unsafe fn arguments_of<'a, const N: usize>(
                 Some(i) if out[i].is_none() => out[i] = Some(Obj::new(value)),
                 Some(i) => {
                     let name = names[i].to_string_lossy();
-                    return Err(wrong(format!("got multiple values for argument '{name}'")));
+                    return Err(invalid(format!(
+                        "got multiple values for argument '{name}'"
+                    )));
                 }
                 None => {
                     let name = Obj::new(key).display();
-                    return Err(wrong(format!(
+                    return Err(invalid(format!(
                         "got an unexpected keyword argument '{name}'"
                     )));
                 }

@@ -27,7 +27,7 @@ impl AttributeSite {
 
     /// Raises `TypeError: CUlaunchConfig.gridDimX: <wanted> is required, not str`.
     #[cold]
-    pub fn wrong(&self, wanted: &str, got: Obj<'_>) -> Raised {
+    pub fn type_error(&self, wanted: &str, got: Obj<'_>) -> Raised {
         let got = got.type_short_name();
         raise(
             ExceptionKind::Type,
@@ -91,14 +91,14 @@ pub fn integer(obj: Obj<'_>, site: &AttributeSite) -> R<i128> {
 fn integer_slow(obj: Obj<'_>, site: &AttributeSite) -> R<i128> {
     let Some(id) = registry::of(obj) else {
         if !obj.has_slot(ffi::Py_nb_int) {
-            return Err(site.wrong("an integer", obj));
+            return Err(site.type_error("an integer", obj));
         }
         return long(as_int(obj, site)?.obj(), site);
     };
     // SAFETY: the registry found the class of the instance.
     let bits = || unsafe { handle_bits(obj.ptr().cast(), id) };
     match table::class(id).1.kind {
-        Kind::Record | Kind::Marker | Kind::BufferStruct => Err(site.wrong("an integer", obj)),
+        Kind::Record | Kind::Marker | Kind::BufferStruct => Err(site.type_error("an integer", obj)),
         Kind::Integer(p) if p.signed() => Ok(bits()? as i64 as i128),
         _ => Ok(i128::from(bits()?)),
     }
@@ -163,7 +163,7 @@ pub fn enum_value(obj: Obj<'_>, site: &AttributeSite) -> R<u32> {
     let value = if obj.is_int() || registry::of(obj).is_some() {
         integer(obj, site)?
     } else if obj.is_none() {
-        return Err(site.wrong("an enum member", obj));
+        return Err(site.type_error("an enum member", obj));
     } else {
         long(as_int(obj, site)?.obj(), site)?
     };
@@ -209,7 +209,7 @@ pub fn address(obj: Obj<'_>, site: &AttributeSite) -> R<(u64, Option<Owned>)> {
         // SAFETY: the registry found the class of the instance.
         return unsafe {
             match table::class(id).1.kind {
-                Kind::Marker => Err(site.wrong(WANTED, obj)),
+                Kind::Marker => Err(site.type_error(WANTED, obj)),
                 Kind::Record | Kind::BufferStruct => Ok(((*this).data as u64, Some(obj.owned()))),
                 _ => Ok((handle_bits(this, id)?, None)),
             }
@@ -241,7 +241,7 @@ pub fn address(obj: Obj<'_>, site: &AttributeSite) -> R<(u64, Option<Owned>)> {
         let number = as_int(obj, site)?;
         return Ok((plain_address(number.obj(), site)?, None));
     }
-    Err(site.wrong(WANTED, obj))
+    Err(site.type_error(WANTED, obj))
 }
 
 /// Converts an int to an address. Raises `TypeError` outside 0 to 2^64-1, as in NVIDIA's package.
@@ -263,7 +263,7 @@ fn plain_address(obj: Obj<'_>, site: &AttributeSite) -> R<u64> {
 /// `TypeError` for other objects, exceptions of the exporter.
 pub fn bytes(obj: Obj<'_>, site: &AttributeSite) -> R<Vec<u8>> {
     if !obj.has_buffer() {
-        return Err(site.wrong("a bytes-like object", obj));
+        return Err(site.type_error("a bytes-like object", obj));
     }
     // SAFETY: an `Obj` is live; the buffer stays exported until its bytes are copied.
     unsafe {
@@ -305,7 +305,7 @@ pub fn sequence(value: Obj<'_>, site: &AttributeSite) -> R<Items> {
     let refused =
         unsafe { ffi::PySequence_Check(value.ptr()) == 0 || ffi::PyDict_Check(value.ptr()) != 0 };
     if refused || value.is_str() {
-        return Err(site.wrong("a list or tuple", value));
+        return Err(site.type_error("a list or tuple", value));
     }
     value.snapshot().map_err(|raised| site.named(raised))
 }

@@ -565,7 +565,7 @@ pub unsafe fn drop_kept<const N: usize>(obj: *mut Instance, more: [*mut ffi::PyO
 }
 
 /// Removes a view from its root's list. `tp_dealloc` calls this first, before any other code can run.
-unsafe fn forget_view(view: *mut Instance) {
+unsafe fn unlink_view(view: *mut Instance) {
     // SAFETY: the root is live, since the view holds a reference to it; its list is accessed only under the lock.
     unsafe {
         if (*view).root.is_null() {
@@ -622,7 +622,7 @@ pub unsafe extern "C" fn handle_dealloc(obj: *mut ffi::PyObject) {
     // SAFETY: the interpreter passes an instance without references.
     unsafe {
         let this = obj.cast::<Instance>();
-        forget_view(this);
+        unlink_view(this);
         if !(*this).weak.is_null() {
             ffi::PyObject_ClearWeakRefs(obj);
         }
@@ -642,7 +642,7 @@ pub unsafe extern "C" fn record_dealloc(obj: *mut ffi::PyObject) {
     unsafe {
         ffi::PyObject_GC_UnTrack(obj.cast());
         let this = obj.cast::<Instance>();
-        forget_view(this);
+        unlink_view(this);
         if !(*this).weak.is_null() {
             ffi::PyObject_ClearWeakRefs(obj);
         }

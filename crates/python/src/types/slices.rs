@@ -367,11 +367,11 @@ unsafe extern "C" fn repr(obj: *mut ffi::PyObject) -> *mut ffi::PyObject {
         // SAFETY: the interpreter passes an instance.
         unsafe {
             let this = obj.cast::<Numbers>();
-            let shown = (*this).count.min(16);
-            let mut parts = (0..shown)
+            let displayed = (*this).count.min(16);
+            let mut parts = (0..displayed)
                 .map(|i| Ok(value(this, place(this, i)?)?.obj().display()))
                 .collect::<R<Vec<_>>>()?;
-            if (*this).count > shown {
+            if (*this).count > displayed {
                 parts.push(format!("... {} in all", (*this).count));
             }
             let name = Obj::new(obj).type_short_name();

@@ -49,17 +49,17 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let shown: Vec<usize> = (0..head.len())
+    let visible: Vec<usize> = (0..head.len())
         .filter(|&i| rows.iter().any(|r| !r[i].is_empty()))
         .collect();
     let mut out = String::from("<table>\n<thead><tr>");
-    for &i in &shown {
+    for &i in &visible {
         let _ = write!(out, "<th>{}</th>", escape(head[i]));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in rows {
         out.push_str("<tr>");
-        for &i in &shown {
+        for &i in &visible {
             let _ = write!(out, "<td>{}</td>", row[i]);
         }
         out.push_str("</tr>\n");
@@ -146,13 +146,13 @@ fn values<'a>(html: &'a str, attribute: &str) -> Vec<&'a str> {
 /// The broken links and duplicate anchors.
 pub fn check(files: &[(PathBuf, String)]) -> Result<(), String> {
     let mut anchors: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let mut invalid = Vec::new();
     for (path, text) in files {
         let name = path.to_str().unwrap_or_default();
         let ids = anchors.entry(name).or_default();
         for id in values(text, "id") {
             if !ids.insert(id) {
-                wrong.push(format!("{name}: duplicate anchor {id}"));
+                invalid.push(format!("{name}: duplicate anchor {id}"));
             }
         }
     }
@@ -165,20 +165,20 @@ pub fn check(files: &[(PathBuf, String)]) -> Result<(), String> {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let file = if file.is_empty() { name } else { file };
             match anchors.get(file) {
-                None => wrong.push(format!("{name}: no file {file}")),
+                None => invalid.push(format!("{name}: no file {file}")),
                 Some(ids) if !anchor.is_empty() && !ids.contains(anchor) => {
-                    wrong.push(format!("{name}: no {anchor} in {file}"));
+                    invalid.push(format!("{name}: no {anchor} in {file}"));
                 }
                 Some(_) => {}
             }
         }
     }
-    if wrong.is_empty() {
+    if invalid.is_empty() {
         Ok(())
     } else {
-        wrong.sort();
-        wrong.dedup();
-        Err(wrong.join("\n"))
+        invalid.sort();
+        invalid.dedup();
+        Err(invalid.join("\n"))
     }
 }
 

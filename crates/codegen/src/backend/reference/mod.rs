@@ -31,14 +31,14 @@ const BY_HAND: &[(&str, &str)] = &[
 ///
 /// A module cannot be read, or a link is broken.
 pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
-    let shown: Vec<&LibraryApi> = api.in_python().collect();
+    let libraries: Vec<&LibraryApi> = api.in_python().collect();
     let mut custom = Vec::new();
     for (name, path) in BY_HAND {
         custom.push((*name, pyi::parse(&read(&root.join(path))?)));
     }
-    let meanings = Meanings::load(root, &shown)?;
+    let meanings = Meanings::load(root, &libraries)?;
     let mut names = Names::default();
-    for lib in &shown {
+    for lib in &libraries {
         for name in own_names(lib) {
             names.add(&lib.name, name);
         }
@@ -53,10 +53,10 @@ pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String
             PathBuf::from("style.css"),
             include_str!("style.css").to_owned(),
         ),
-        (PathBuf::from("index.html"), index(&shown, &custom)),
+        (PathBuf::from("index.html"), index(&libraries, &custom)),
         (PathBuf::from("names.html"), all_names(&names)),
     ];
-    for lib in shown {
+    for lib in libraries {
         let first = api.library(lib.c_library()).unwrap_or(lib);
         let statuses = status_meanings(first, &meanings);
         files.push((
@@ -239,7 +239,7 @@ fn answers(lib: &LibraryApi, names: &Names) -> String {
         ),
         _ => format!(
             "<p>Functions return a tuple whose first element is a member of {}. If it is not success, the other elements \
-             are None; the failure raises no exception. Before the C call, an argument of the wrong type raises \
+             are None; the failure raises no exception. Before the C call, an argument of the invalid type raises \
              TypeError and a number out of range OverflowError. {gil}</p>\n",
             here(&lib.status_enum),
         ),

@@ -173,8 +173,8 @@ fn classes(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
 /// An object's entries as name and text.
 fn table(v: &Value) -> BTreeMap<String, String> {
     let entries = v.as_object().into_iter().flatten();
-    let shown = |v: &Value| text(v).map_or_else(|| v.to_string(), str::to_owned);
-    entries.map(|(k, v)| (k.clone(), shown(v))).collect()
+    let to_text = |v: &Value| text(v).map_or_else(|| v.to_string(), str::to_owned);
+    entries.map(|(k, v)| (k.clone(), to_text(v))).collect()
 }
 
 fn tables(
@@ -280,13 +280,13 @@ fn buffer_structs(lib: &LibraryApi, module: &Value, out: &mut Vec<String>) {
 }
 
 fn attributes(item: &str, c: &PyClass, facts: &Value, out: &mut Vec<String>) {
-    let shown = c.attrs.iter().filter(|a| {
+    let to_text = c.attrs.iter().filter(|a| {
         !matches!(
             a.kind,
             AttrKind::Hidden { .. } | AttrKind::HiddenStruct { .. }
         )
     });
-    let mut ours: BTreeMap<&str, (String, bool)> = shown
+    let mut ours: BTreeMap<&str, (String, bool)> = to_text
         .map(|a| (a.name.as_str(), (type_name(&a.kind), a.settable)))
         .collect();
     ours.insert("ptr", ("int".to_owned(), false));

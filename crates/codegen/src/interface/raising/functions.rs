@@ -28,8 +28,8 @@ pub fn functions(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> 
     for f in &lib.functions {
         let entry = overlay.functions.get(&f.name);
         // A versioned module also shows the older versions that the overlay describes.
-        let shown = f.majors.contains(&rules.major) || rules.versioned && entry.is_some();
-        if !shown || listed(&rules.hide_functions, &f.name) {
+        let is_bound = f.majors.contains(&rules.major) || rules.versioned && entry.is_some();
+        if !is_bound || listed(&rules.hide_functions, &f.name) {
             continue;
         }
         let entry = entry.unwrap_or(&empty);
@@ -209,15 +209,15 @@ fn function(
         ));
     }
     for (name, o) in &entry.params {
-        let wrong = |e: &str| Err(format!("{name}: {e}"));
+        let invalid = |e: &str| Err(format!("{name}: {e}"));
         if let Some(count) = &o.count
             && f.params.iter().all(|p| p.name != *count)
         {
-            return wrong(&format!("count = {count:?} is not a parameter"));
+            return invalid(&format!("count = {count:?} is not a parameter"));
         }
         let apart = !o.inputs.is_empty() || o.outputs.is_some();
         if apart && o.kind.as_deref() != Some("request") {
-            return wrong("in and out belong to kind = \"request\"");
+            return invalid("in and out belong to kind = \"request\"");
         }
     }
     let rules = &overlay.library;
@@ -527,7 +527,7 @@ impl Work<'_> {
                     }
                 }
             }
-            Plan::Request => requests::taken_apart(self, index, &o)?,
+            Plan::Request => requests::decomposed_struct(self, index, &o)?,
             Plan::InOut => {
                 let to = pointee(&p.ty).ok_or("no pointer")?;
                 let (arg, result) = (self.python.args.len(), self.python.results.len());

@@ -45,7 +45,7 @@ fn whole(work: &Work<'_>, param: usize, store: Store, version: u32) -> Result<Re
 
 /// A struct whose fields are arguments and results: `in` and `out` of the overlay. Without `out`, the struct is the
 /// result.
-pub(crate) fn taken_apart(
+pub(crate) fn decomposed_struct(
     work: &mut Work<'_>,
     param: usize,
     o: &ParamOverlay,

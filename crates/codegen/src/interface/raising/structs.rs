@@ -64,9 +64,9 @@ fn class_names(
 ) -> Result<HashMap<String, (String, bool)>, String> {
     let rules = &overlay.types;
     let mut out: HashMap<String, (String, bool)> = HashMap::new();
-    let shown =
+    let exposed =
         (rules.single.iter().map(|n| (n, false))).chain(rules.array.iter().map(|n| (n, true)));
-    for (name, array) in shown {
+    for (name, array) in exposed {
         let candidates = match rules.c_names.get(name) {
             Some(c) => vec![c.clone()],
             None => vec![
@@ -197,7 +197,7 @@ fn class(
         let (kind, doc_type) = if hidden {
             member.hidden()
         } else {
-            member.shown()
+            member.python_attribute()
         }
         .map_err(|e| format!("{}: {e}", f.name))?;
         let mut python = o.name.clone().unwrap_or_else(|| snake(&f.name));
@@ -334,7 +334,7 @@ impl Member<'_> {
         Ok((AttrKind::Hidden { builtin, len }, numpy(builtin).to_owned()))
     }
 
-    fn shown(&self) -> Result<(AttrKind, String), String> {
+    fn python_attribute(&self) -> Result<(AttrKind, String), String> {
         if self.f.bits.is_some() {
             return Err("a bit-field".to_owned());
         }

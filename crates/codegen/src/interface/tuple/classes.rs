@@ -21,7 +21,7 @@ pub fn module(lib: &mut LibraryApi, overlay: &Overlay) -> Result<(), String> {
     let mut classes = Vec::new();
     let mut used: Vec<&str> = Vec::new();
     let mut errors = Vec::new();
-    for r in lib.records.iter().filter(|r| names.shown(r)) {
+    for r in lib.records.iter().filter(|r| names.is_exposed(r)) {
         let class = names.class_of(r).to_owned();
         let entry = overlay.classes.get_key_value(&class);
         if let Some((key, _)) = entry {
@@ -105,12 +105,12 @@ fn enums(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyEnum>, String> {
             .map(|m| (m.name.clone(), m.value))
             .collect())
     };
-    let shown = lib
+    let exposed = lib
         .enums
         .iter()
         .filter(|e| e.majors.contains(&major) && !listed(&overlay.library.hide_types, &e.name));
     let mut out: BTreeMap<String, Vec<(String, i64)>> = BTreeMap::new();
-    for e in shown {
+    for e in exposed {
         out.insert(e.name.clone(), members(&e.name)?);
     }
     for (copy, of) in &overlay.enum_copies {
@@ -169,7 +169,7 @@ impl Names {
         }
     }
 
-    fn shown(&self, r: &Record) -> bool {
+    fn is_exposed(&self, r: &Record) -> bool {
         let nameless = r
             .parent
             .as_ref()

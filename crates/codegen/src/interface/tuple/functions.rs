@@ -132,8 +132,8 @@ pub fn custom(lib: &LibraryApi, overlay: &Overlay) -> Result<Vec<PyFunction>, St
                 to: Box::new(spelt(ty)),
                 is_const: false,
             };
-            let shown = entry.result.clone().unwrap_or_default();
-            results.push(result(&c, &shown, &ty, &none).map_err(with)?);
+            let name = entry.result.clone().unwrap_or_default();
+            results.push(result(&c, &name, &ty, &none).map_err(with)?);
         }
         out.push(PyFunction {
             name: name.clone(),

@@ -532,12 +532,12 @@ impl FastRoute {
         unsafe {
             let handle = types::new_own_handle(id, word)?;
             let address = handle.ptr();
-            FastRoute::remember(this, address as u64, handle)
+            FastRoute::memoize(this, address as u64, handle)
         }
     }
 
     /// (success, value), or the value, cached under `word`. Reuses the previous tuple if nothing else refers to it.
-    unsafe fn remember(this: *mut FastRoute, word: u64, value: Owned) -> R<Owned> {
+    unsafe fn memoize(this: *mut FastRoute, word: u64, value: Owned) -> R<Owned> {
         // SAFETY: as promised by the caller of `call`. Creating a tuple can run the garbage collector, and dropping a handle
         // can run a weak reference's callback. Either can run user code that calls this function again. The route therefore
         // owns no tuple meanwhile, and `last` and `last_word` change together.
@@ -581,7 +581,7 @@ impl FastRoute {
     unsafe fn new_value(this: *mut FastRoute, f: &'static Function, word: u64) -> R<Owned> {
         let value = results::word_result(f.results[0].kind, word)?;
         // SAFETY: as promised by the caller of `call`.
-        unsafe { FastRoute::remember(this, word, value) }
+        unsafe { FastRoute::memoize(this, word, value) }
     }
 }
 

@@ -7,7 +7,7 @@
 //! A call of a function whose library or symbol is missing sets a Python exception and returns the value with which the
 //! declarations announce one (`except ?CUDA_ERROR_NOT_FOUND`). A thread that Python does not know gets the value only.
 
-mod own;
+mod builtin;
 mod stubs;
 
 use std::ffi::{CStr, c_int, c_void};
@@ -25,10 +25,10 @@ use crate::cpython::errors::guard_or;
 use crate::cpython::{Raised, attached};
 use crate::generated::cython::MODULES;
 
-pub use own::Own;
+pub use builtin::Builtin;
 
-/// Added to an [`Own`] in [`CapsuleModule::sources`].
-pub const OWN: u16 = 0x8000;
+/// Added to a [`Builtin`] in [`CapsuleModule::sources`].
+pub const BUILTIN: u16 = 0x8000;
 
 /// A Cython module: a row of the generated table.
 pub struct CapsuleModule {
@@ -40,7 +40,7 @@ pub struct CapsuleModule {
     pub missing: extern "C" fn() -> c_int,
     /// Index of the first function among the stubs.
     pub first: usize,
-    /// Per function: its index in the library's symbols, or [`OWN`] and an [`Own`].
+    /// Per function: its index in the library's symbols, or [`BUILTIN`] and a [`Builtin`].
     pub sources: &'static [u16],
     /// Per function: name and text of the C type, each with a nul at its end.
     pub texts: &'static str,
@@ -95,8 +95,8 @@ fn resolve(index: usize) -> (*const c_void, bool) {
     };
     let at = index - module.first;
     let source = module.sources[at];
-    if let Some(own) = source.checked_sub(OWN) {
-        return (own::address(own), true);
+    if let Some(builtin) = source.checked_sub(BUILTIN) {
+        return (builtin::address(builtin), true);
     }
     match find(module, at, source as usize) {
         Some(address) => (address, true),

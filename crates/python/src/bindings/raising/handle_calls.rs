@@ -13,13 +13,13 @@ use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 use crate::bindings::exceptions;
 use crate::bindings::raising::entry_points::{log, not_live, other_thread, size_named};
-use crate::bindings::raising::live_handles::State;
+use crate::bindings::raising::live_handles::HandleState;
 use crate::bindings::raising::{exit_guard, live_handles};
 use crate::cpython::{R, Raised};
 use cupyrite_sys::checked;
 
 /// The entry of the handle that a call is given.
-fn find(f: &Function, kind: HandleKind, value: u64) -> R<live_handles::Entry> {
+fn find(f: &Function, kind: HandleKind, value: u64) -> R<live_handles::SharedState> {
     live_handles::find(kind, value).ok_or_else(|| not_live(f, kind, value))
 }
 
@@ -28,8 +28,8 @@ fn lock<'a>(
     f: &Function,
     kind: HandleKind,
     value: u64,
-    entry: &'a live_handles::Entry,
-) -> R<Option<MutexGuard<'a, State>>> {
+    entry: &'a live_handles::SharedState,
+) -> R<Option<MutexGuard<'a, HandleState>>> {
     if !kind.exclusive() {
         return Ok(None);
     }
@@ -64,7 +64,10 @@ pub unsafe fn invoke_words(
 ) -> R<i64> {
     let entry = find(f, kind, value)?;
     let guard = lock(f, kind, value, &entry)?;
-    if guard.as_deref().is_some_and(State::belongs_to_other_thread) {
+    if guard
+        .as_deref()
+        .is_some_and(HandleState::belongs_to_other_thread)
+    {
         drop(guard);
         return Err(other_thread(f));
     }

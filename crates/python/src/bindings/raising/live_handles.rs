@@ -22,7 +22,7 @@ use crate::cpython;
 
 /// State of a handle.
 #[derive(Debug)]
-pub struct State {
+pub struct HandleState {
     /// False once the handle is destroyed.
     pub alive: bool,
     /// The thread whose memory it refers to; `None` if it refers to none.
@@ -31,7 +31,7 @@ pub struct State {
     pub texts: Vec<CString>,
 }
 
-impl State {
+impl HandleState {
     /// Whether it refers to memory of another thread.
     pub fn belongs_to_other_thread(&self) -> bool {
         self.thread.is_some_and(|thread| thread != this_thread())
@@ -48,7 +48,7 @@ fn this_thread() -> u64 {
 }
 
 /// A handle's entry in the registry. Locked while C uses the handle.
-pub type Entry = Arc<Mutex<State>>;
+pub type SharedState = Arc<Mutex<HandleState>>;
 
 /// Hashes an address with one multiplication.
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl Hasher for AddressHasher {
     }
 }
 
-type Map = HashMap<u64, Entry, BuildHasherDefault<AddressHasher>>;
+type Map = HashMap<u64, SharedState, BuildHasherDefault<AddressHasher>>;
 
 static LIVE: [Mutex<Option<Map>>; HandleKind::COUNT] =
     [const { Mutex::new(None) }; HandleKind::COUNT];
@@ -88,7 +88,7 @@ fn live<T>(kind: HandleKind, f: impl FnOnce(&mut Map) -> T) -> T {
 pub fn register(kind: HandleKind, value: u64) {
     if value != 0 {
         let thread = (kind == HandleKind::NvJitLink).then(this_thread);
-        let state = State {
+        let state = HandleState {
             alive: true,
             thread,
             texts: Vec::new(),
@@ -98,7 +98,7 @@ pub fn register(kind: HandleKind, value: u64) {
 }
 
 /// Removes a handle that the library just destroyed; the caller holds its lock.
-pub fn unregister(kind: HandleKind, value: u64, state: &mut State) {
+pub fn unregister(kind: HandleKind, value: u64, state: &mut HandleState) {
     state.alive = false;
     live(kind, |map| map.remove(&value));
 }
@@ -137,14 +137,14 @@ pub fn take_deferred() -> Vec<u64> {
 }
 
 /// The entry of a live handle.
-pub fn find(kind: HandleKind, value: u64) -> Option<Entry> {
+pub fn find(kind: HandleKind, value: u64) -> Option<SharedState> {
     live(kind, |map| map.get(&value).cloned())
 }
 
 /// Locks a handle: waits, without the GIL, for the call that uses it. `None` if that call destroyed the handle.
 ///
 /// No Python code may run while the lock is held: it could call with the same handle.
-pub fn lock(entry: &Entry) -> Option<MutexGuard<'_, State>> {
+pub fn lock(entry: &SharedState) -> Option<MutexGuard<'_, HandleState>> {
     let guard = match entry.try_lock() {
         Ok(guard) => guard,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),

@@ -368,7 +368,7 @@ fn address_or_buffer(given: &Bound<'_, PyAny>, function: &str, parameter: &str) 
     if let Some(value) = crate::types::handle_value(crate::cpython::Obj::of(given)) {
         return Ok(value);
     }
-    let wrong = || -> PyResult<PyErr> {
+    let invalid = || -> PyResult<PyErr> {
         Ok(PyTypeError::new_err(format!(
             "{function}() argument '{parameter}' is of type {}; expected a Buffer or an address as int",
             given.get_type().name()?
@@ -381,7 +381,7 @@ fn address_or_buffer(given: &Bound<'_, PyAny>, function: &str, parameter: &str) 
                 crate::core::numbers::short_repr(&number)
             ))
         }),
-        None => Err(wrong()?),
+        None => Err(invalid()?),
     }
 }
 

@@ -35,12 +35,12 @@ use crate::cpython::gil_lock::GilLock;
     name = "GraphBuilder"
 )]
 pub struct PyGraphBuilder {
-    state: GilLock<State>,
+    state: GilLock<BuildState>,
 }
 
 /// Where a builder is in its life.
 #[derive(Clone)]
-enum State {
+enum BuildState {
     /// Not yet building; with the body of a conditional node into which it will build.
     Idle {
         stream: Stream,
@@ -58,23 +58,23 @@ enum State {
 }
 
 /// A state that is dropped without the GIL.
-struct DropState(Option<State>);
+struct DropState(Option<BuildState>);
 
 impl Drop for DropState {
     fn drop(&mut self) {
         match self.0.take() {
-            Some(State::Idle { stream, body }) => {
+            Some(BuildState::Idle { stream, body }) => {
                 drop(body);
                 drop_graph_object(stream);
             }
-            Some(State::Building {
+            Some(BuildState::Building {
                 builder,
                 definition,
             }) => {
                 drop_graph_object(builder);
                 drop(definition);
             }
-            Some(State::Ended { stream, definition }) => {
+            Some(BuildState::Ended { stream, definition }) => {
                 drop(definition);
                 drop_graph_object(stream);
             }
@@ -85,39 +85,39 @@ impl Drop for DropState {
 
 impl Drop for PyGraphBuilder {
     fn drop(&mut self) {
-        let state = std::mem::replace(self.state.get_mut(), State::Closed);
+        let state = std::mem::replace(self.state.get_mut(), BuildState::Closed);
         drop(DropState(Some(state)));
     }
 }
 
-impl State {
+impl BuildState {
     fn name(&self) -> &'static str {
         match self {
-            State::Idle { .. } => "has not begun building: call begin_building() first",
-            State::Building { builder, .. } if builder.is_branch() => {
+            BuildState::Idle { .. } => "has not begun building: call begin_building() first",
+            BuildState::Building { builder, .. } if builder.is_branch() => {
                 "is a branch of a split: call GraphBuilder.join() with it"
             }
-            State::Building { builder, .. } if builder.has_lost_capture() => {
+            BuildState::Building { builder, .. } if builder.has_lost_capture() => {
                 "lost its capture, which the program has ended with cuStreamEndCapture or cudaStreamEndCapture: create \
                  another one with create_graph_builder()"
             }
-            State::Building { .. } => "is still building: call end_building() first",
-            State::Ended { .. } => {
+            BuildState::Building { .. } => "is still building: call end_building() first",
+            BuildState::Ended { .. } => {
                 "has finished building: create another one with create_graph_builder()"
             }
-            State::Closed => "was closed or joined",
+            BuildState::Closed => "was closed or joined",
         }
     }
 }
 
 /// Error for a builder in the wrong state.
 #[cold]
-fn wrong_state(function: &str, state: &State) -> PyErr {
+fn wrong_state(function: &str, state: &BuildState) -> PyErr {
     PyRuntimeError::new_err(format!("{function}: this GraphBuilder {}", state.name()))
 }
 
 impl PyGraphBuilder {
-    fn wrap(py: Python<'_>, state: State) -> PyResult<Py<PyGraphBuilder>> {
+    fn wrap(py: Python<'_>, state: BuildState) -> PyResult<Py<PyGraphBuilder>> {
         Py::new(
             py,
             PyGraphBuilder {
@@ -132,7 +132,7 @@ impl PyGraphBuilder {
     ///
     /// `MemoryError`.
     pub fn of_stream(py: Python<'_>, stream: Stream) -> PyResult<Py<PyGraphBuilder>> {
-        PyGraphBuilder::wrap(py, State::Idle { stream, body: None })
+        PyGraphBuilder::wrap(py, BuildState::Idle { stream, body: None })
     }
 
     /// A builder with a stream of its own.
@@ -147,7 +147,7 @@ impl PyGraphBuilder {
         PyGraphBuilder::of_stream(py, stream)
     }
 
-    fn set_state(&self, py: Python<'_>, state: State) {
+    fn set_state(&self, py: Python<'_>, state: BuildState) {
         let former = std::mem::replace(&mut *self.state.lock(py), state);
         drop(DropState(Some(former)));
     }
@@ -159,7 +159,7 @@ impl PyGraphBuilder {
         function: &str,
     ) -> PyResult<(Arc<GraphBuilder>, Arc<Definition>)> {
         match &*self.state.lock(py) {
-            State::Building {
+            BuildState::Building {
                 builder,
                 definition,
             } if !builder.has_lost_capture() => Ok((builder.clone(), definition.clone())),
@@ -188,11 +188,11 @@ impl PyGraphBuilder {
     }
 
     /// Replaces the state unless another thread has replaced it.
-    fn replace_building(&self, py: Python<'_>, building: usize, state: State) {
+    fn replace_building(&self, py: Python<'_>, building: usize, state: BuildState) {
         let mut state = state;
         {
             let mut current = self.state.lock(py);
-            if matches!(&*current, State::Building { builder, .. } if Arc::as_ptr(builder).addr() == building)
+            if matches!(&*current, BuildState::Building { builder, .. } if Arc::as_ptr(builder).addr() == building)
             {
                 std::mem::swap(&mut *current, &mut state);
             }
@@ -207,7 +207,7 @@ impl PyGraphBuilder {
     /// `RuntimeError` for another state.
     pub fn finished(&self, py: Python<'_>, function: &str) -> PyResult<Arc<Definition>> {
         match &*self.state.lock(py) {
-            State::Ended { definition, .. } => Ok(definition.clone()),
+            BuildState::Ended { definition, .. } => Ok(definition.clone()),
             state => Err(wrong_state(function, state)),
         }
     }
@@ -219,8 +219,8 @@ impl PyGraphBuilder {
     /// `ValueError` for a builder that has not finished building, `RuntimeError` for a closed one.
     pub fn finished_argument(&self, py: Python<'_>, what: &str) -> PyResult<Arc<Definition>> {
         match &*self.state.lock(py) {
-            State::Ended { definition, .. } => Ok(definition.clone()),
-            state @ State::Closed => Err(wrong_state(what, state)),
+            BuildState::Ended { definition, .. } => Ok(definition.clone()),
+            state @ BuildState::Closed => Err(wrong_state(what, state)),
             state => Err(PyValueError::new_err(format!(
                 "{what}: this GraphBuilder {}",
                 state.name()
@@ -235,7 +235,7 @@ impl PyGraphBuilder {
     /// `RuntimeError` unless the builder is building.
     pub fn recording_stream(&self, py: Python<'_>, function: &str) -> PyResult<Stream> {
         match &*self.state.lock(py) {
-            State::Building { builder, .. } if !builder.has_lost_capture() => {
+            BuildState::Building { builder, .. } if !builder.has_lost_capture() => {
                 Ok(builder.stream().clone())
             }
             state => Err(wrong_state(&format!("{function}()"), state)),
@@ -245,9 +245,11 @@ impl PyGraphBuilder {
     /// The stream, in any state.
     fn any_stream(&self, py: Python<'_>) -> PyResult<Stream> {
         match &*self.state.lock(py) {
-            State::Idle { stream, .. } | State::Ended { stream, .. } => Ok(stream.clone()),
-            State::Building { builder, .. } => Ok(builder.stream().clone()),
-            state @ State::Closed => Err(wrong_state("GraphBuilder.stream", state)),
+            BuildState::Idle { stream, .. } | BuildState::Ended { stream, .. } => {
+                Ok(stream.clone())
+            }
+            BuildState::Building { builder, .. } => Ok(builder.stream().clone()),
+            state @ BuildState::Closed => Err(wrong_state("GraphBuilder.stream", state)),
         }
     }
 
@@ -282,7 +284,7 @@ impl PyGraphBuilder {
         made.into_iter()
             .map(|(stream, body)| {
                 let body = Some(definition.nested(body));
-                PyGraphBuilder::wrap(py, State::Idle { stream, body })
+                PyGraphBuilder::wrap(py, BuildState::Idle { stream, body })
             })
             .collect()
     }
@@ -354,7 +356,7 @@ impl PyGraphBuilder {
     #[getter]
     fn is_building(&self, py: Python<'_>) -> bool {
         let builder = match &*self.state.lock(py) {
-            State::Building { builder, .. } => builder.clone(),
+            BuildState::Building { builder, .. } => builder.clone(),
             _ => return false,
         };
         py.detach(|| {
@@ -367,13 +369,13 @@ impl PyGraphBuilder {
     /// Whether the builder is a branch of a split, which has to be joined.
     #[getter]
     fn is_join_required(&self, py: Python<'_>) -> bool {
-        matches!(&*self.state.lock(py), State::Building { builder, .. } if builder.is_branch())
+        matches!(&*self.state.lock(py), BuildState::Building { builder, .. } if builder.is_branch())
     }
 
     /// Whether the builder was closed or joined.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> bool {
-        matches!(&*self.state.lock(py), State::Closed)
+        matches!(&*self.state.lock(py), BuildState::Closed)
     }
 
     /// The definition of the graph. The driver does not allow its use while it is captured.
@@ -386,8 +388,8 @@ impl PyGraphBuilder {
     #[getter]
     fn graph_definition(&self, py: Python<'_>) -> PyResult<Py<PyGraphDefinition>> {
         let definition = match &*self.state.lock(py) {
-            State::Ended { definition, .. } => definition.clone(),
-            State::Idle {
+            BuildState::Ended { definition, .. } => definition.clone(),
+            BuildState::Idle {
                 body: Some(body), ..
             } => body.clone(),
             state => return Err(wrong_state("GraphBuilder.graph_definition", state)),
@@ -413,8 +415,8 @@ impl PyGraphBuilder {
         let mode = capture_mode(mode.0.as_ref())?;
         let this = slf.get();
         let (stream, body) = match &*this.state.lock(py) {
-            State::Idle { stream, body } => (stream.clone(), body.clone()),
-            State::Building { .. } => {
+            BuildState::Idle { stream, body } => (stream.clone(), body.clone()),
+            BuildState::Building { .. } => {
                 return Err(PyRuntimeError::new_err(
                     "GraphBuilder.begin_building(): this GraphBuilder is building already: call end_building() first",
                 ));
@@ -441,7 +443,7 @@ impl PyGraphBuilder {
         };
         this.set_state(
             py,
-            State::Building {
+            BuildState::Building {
                 builder: Arc::new(builder),
                 definition,
             },
@@ -464,33 +466,33 @@ impl PyGraphBuilder {
         let py = slf.py();
         let this = slf.get();
         let (builder, definition) = match &*this.state.lock(py) {
-            State::Building {
+            BuildState::Building {
                 builder,
                 definition,
             } if !builder.is_branch() => (builder.clone(), definition.clone()),
             state => return Err(wrong_state("GraphBuilder.end_building()", state)),
         };
         let building = Arc::as_ptr(&builder).addr();
-        let (ended, stream, goes_on) = py.detach(|| {
-            let ended = builder.end_shared();
+        let (result, stream, goes_on) = py.detach(|| {
+            let result = builder.end_shared();
             let stream = builder.base_stream().clone();
             let goes_on = builder.is_recording();
             drop(builder);
-            (ended.map(|ended| ended.is_some()), stream, goes_on)
+            (result.map(|graph| graph.is_some()), stream, goes_on)
         });
-        let ended_before = matches!(ended, Ok(false));
+        let ended_before = matches!(result, Ok(false));
         if goes_on || ended_before {
             // The thread that began the capture has to end it, or another thread has ended it.
             drop_graph_object(stream);
         } else {
-            let state = match &ended {
-                Ok(_) => State::Ended { stream, definition },
+            let state = match &result {
+                Ok(_) => BuildState::Ended { stream, definition },
                 // The graph of a failed capture is lost.
-                Err(_) => State::Idle { stream, body: None },
+                Err(_) => BuildState::Idle { stream, body: None },
             };
             this.replace_building(py, building, state);
         }
-        ended.or_raise(py)?;
+        result.or_raise(py)?;
         if ended_before {
             return Err(PyRuntimeError::new_err(
                 "GraphBuilder.end_building(): another thread has ended the building of this GraphBuilder",
@@ -584,7 +586,7 @@ impl PyGraphBuilder {
             .record(py, FUNCTION, builder, |builder| builder.split(count))?;
         let mut all: Vec<Bound<'py, Self>> = vec![slf.clone()];
         for branch in branches {
-            let state = State::Building {
+            let state = BuildState::Building {
                 builder: Arc::new(branch),
                 definition: definition.clone(),
             };
@@ -641,7 +643,7 @@ impl PyGraphBuilder {
         let joined = py.detach(|| root_core.join_shared(&branches));
         joined.map_err(|error| raised(py, FUNCTION, error))?;
         for (branch, core) in given {
-            branch.get().set_state(py, State::Closed);
+            branch.get().set_state(py, BuildState::Closed);
             drop_graph_object(core);
         }
         Ok(root)
@@ -772,15 +774,15 @@ impl PyGraphBuilder {
 
     /// Releases the builder. A capture in progress is discarded.
     fn close(&self, py: Python<'_>) {
-        self.set_state(py, State::Closed);
+        self.set_state(py, BuildState::Closed);
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let state = match &*self.state.lock(py) {
-            State::Idle { .. } => "idle",
-            State::Building { .. } => "building",
-            State::Ended { .. } => "finished",
-            State::Closed => "closed",
+            BuildState::Idle { .. } => "idle",
+            BuildState::Building { .. } => "building",
+            BuildState::Ended { .. } => "finished",
+            BuildState::Closed => "closed",
         };
         format!("<GraphBuilder {state}>")
     }

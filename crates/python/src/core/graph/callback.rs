@@ -133,14 +133,14 @@ fn c_function(
 
 /// A copy of the bytes of an object.
 fn bytes_of(function: &str, given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    let wrong = |_| {
+    let invalid = |_| {
         let class = given.get_type().name().map(|name| name.to_string());
         PyTypeError::new_err(format!(
             "{function}() argument 'user_data' is of type {}; expected an int or a bytes-like object",
             class.unwrap_or_default()
         ))
     };
-    let view = BufferView::take(given, pyo3::ffi::PyBUF_SIMPLE).map_err(wrong)?;
+    let view = BufferView::take(given, pyo3::ffi::PyBUF_SIMPLE).map_err(invalid)?;
     if view.len() == 0 {
         return Ok(Vec::new());
     }

@@ -311,9 +311,9 @@ enum DimsError {
 /// Converts dimensions: an int, or a tuple or list of up to three; missing dimensions are 1.
 fn dims(field: &str, value: &Bound<'_, PyAny>, error_type: DimsError) -> PyResult<[u32; 3]> {
     let refuse = |problem: &str| {
-        let shown = numbers::short_repr(value);
+        let displayed = numbers::short_repr(value);
         let text = format!(
-            "LaunchConfig.{field} is {shown}{problem}; expected an int, or a tuple of up to three ints"
+            "LaunchConfig.{field} is {displayed}{problem}; expected an int, or a tuple of up to three ints"
         );
         match error_type {
             DimsError::Value => PyValueError::new_err(text),

@@ -134,11 +134,11 @@ unsafe fn queue(
         !stream.is_instance_of::<PyStream>() && !stream.is_instance_of::<PyGraphBuilder>();
     let stream = stream::lend(&stream, "launch", "stream", true).map_err(raise)?;
     if foreign {
-        discourage(py).map_err(raise)?;
+        warn_of_foreign_stream(py).map_err(raise)?;
     }
     let Ok(config) = config.cast::<PyLaunchConfig>() else {
         // SAFETY: as above.
-        return Err(wrong("config", "a LaunchConfig", unsafe {
+        return Err(invalid("config", "a LaunchConfig", unsafe {
             Obj::new(config.as_ptr())
         }));
     };
@@ -146,7 +146,7 @@ unsafe fn queue(
     // SAFETY: as above; the caller holds the kernel during this call.
     let Some(kernel) = (unsafe { kernel::borrow(py, kernel) }) else {
         // SAFETY: as above.
-        return Err(wrong("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
+        return Err(invalid("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
     };
     if stream.is_of_builder() && !are_numbers(args) {
         return record(py, &stream, &config, kernel, args).map_err(raise);
@@ -212,7 +212,7 @@ fn ask_for_params<'a>(
 
 /// Warns about a stream of another library.
 #[cold]
-fn discourage(py: Python<'_>) -> PyResult<()> {
+fn warn_of_foreign_stream(py: Python<'_>) -> PyResult<()> {
     PyErr::warn(
         py,
         &py.get_type::<PyDeprecationWarning>(),
@@ -223,7 +223,7 @@ fn discourage(py: Python<'_>) -> PyResult<()> {
 }
 
 #[cold]
-fn wrong(parameter: &'static str, wanted: &str, got: Obj<'_>) -> Raised {
+fn invalid(parameter: &'static str, wanted: &str, got: Obj<'_>) -> Raised {
     let site = errors::Site {
         func: "launch",
         param: parameter,
@@ -328,7 +328,7 @@ kernel : Kernel
 Raises
 ------
 TypeError
-    An argument has the wrong type or size, or their number is wrong. The message names the position, counted from 0.
+    An argument has the invalid type or size, or their number is invalid. The message names the position, counted from 0.
 OverflowError
     An int does not fit its parameter.
 ValueError

@@ -140,8 +140,8 @@ fn copy_batch<'py>(
         )));
     }
     let pairs = || sources.iter().zip(&destinations);
-    let wrong = pairs().position(|(source, destination)| source.size() != destination.size());
-    if let Some(i) = wrong {
+    let invalid = pairs().position(|(source, destination)| source.size() != destination.size());
+    if let Some(i) = invalid {
         return Err(PyValueError::new_err(format!(
             "copy_batch(): at index {i} the source has {} bytes, the destination {}; both must have the same size",
             sources[i].size(),

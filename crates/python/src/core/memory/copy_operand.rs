@@ -236,9 +236,9 @@ impl<'py> Operand<'py> {
         // Some exporters track writers.
         let view = if writable {
             BufferView::take(given, ffi::PyBUF_STRIDES | ffi::PyBUF_WRITABLE).map_err(|error| {
-                let wrong = read_only(what);
-                wrong.set_cause(py, Some(error));
-                wrong
+                let invalid = read_only(what);
+                invalid.set_cause(py, Some(error));
+                invalid
             })?
         } else {
             view
@@ -262,17 +262,17 @@ impl<'py> Operand<'py> {
         let get = |key: &str| -> PyResult<Option<Bound<'py, PyAny>>> {
             Ok(interface.get_item(key)?.filter(|value| !value.is_none()))
         };
-        let wrong = |key: &str, cause: Option<PyErr>| {
+        let invalid = |key: &str, cause: Option<PyErr>| {
             let error =
                 PyTypeError::new_err(format!("{}['{key}'] is missing or malformed", what()));
             error.set_cause(py, cause);
             error
         };
         let typestr: String = match get("typestr")? {
-            Some(text) => text.extract().map_err(|e| wrong("typestr", Some(e)))?,
-            None => return Err(wrong("typestr", None)),
+            Some(text) => text.extract().map_err(|e| invalid("typestr", Some(e)))?,
+            None => return Err(invalid("typestr", None)),
         };
-        let parsed = Typestr::parse(&typestr).ok_or_else(|| wrong("typestr", None))?;
+        let parsed = Typestr::parse(&typestr).ok_or_else(|| invalid("typestr", None))?;
         if parsed.kind == b'O' {
             return Err(PyTypeError::new_err(format!(
                 "{} contains references to Python objects, which cannot be copied to a device",
@@ -281,17 +281,17 @@ impl<'py> Operand<'py> {
         }
         let item = parsed.size;
         let shape: Vec<usize> = match get("shape")? {
-            Some(shape) => shape.extract().map_err(|e| wrong("shape", Some(e)))?,
-            None => return Err(wrong("shape", None)),
+            Some(shape) => shape.extract().map_err(|e| invalid("shape", Some(e)))?,
+            None => return Err(invalid("shape", None)),
         };
         let size = shape
             .iter()
             .try_fold(item, |size, &n| size.checked_mul(n))
-            .ok_or_else(|| wrong("shape", None))?;
+            .ok_or_else(|| invalid("shape", None))?;
         if let Some(strides) = get("strides")? {
-            let strides: Vec<isize> = strides.extract().map_err(|e| wrong("strides", Some(e)))?;
+            let strides: Vec<isize> = strides.extract().map_err(|e| invalid("strides", Some(e)))?;
             if strides.len() != shape.len() {
-                return Err(wrong("strides", None));
+                return Err(invalid("strides", None));
             }
             let mut dense = item;
             for (&n, &stride) in shape.iter().zip(&strides).rev() {
@@ -304,16 +304,16 @@ impl<'py> Operand<'py> {
         let data = match get("data")? {
             Some(data) => data,
             // The host interface may defer to the buffer protocol, which this object does not support.
-            None => return Err(wrong("data", None)),
+            None => return Err(invalid("data", None)),
         };
         let (address, readonly) = match data.cast::<PyTuple>() {
             Ok(data) => data
                 .extract::<(u64, bool)>()
-                .map_err(|e| wrong("data", Some(e)))?,
+                .map_err(|e| invalid("data", Some(e)))?,
             Err(_) if !on_device && has_buffer(&data) => {
                 return Self::of_view(&data, what, writable).and_then(|mut operand| {
                     let offset = match get("offset")? {
-                        Some(offset) => offset.extract().map_err(|e| wrong("offset", Some(e)))?,
+                        Some(offset) => offset.extract().map_err(|e| invalid("offset", Some(e)))?,
                         None => 0usize,
                     };
                     if operand
@@ -321,24 +321,24 @@ impl<'py> Operand<'py> {
                         .checked_sub(offset)
                         .is_none_or(|left| left < size)
                     {
-                        return Err(wrong("data", None));
+                        return Err(invalid("data", None));
                     }
                     operand.address += offset as u64;
                     operand.size = size;
                     Ok(operand)
                 });
             }
-            Err(_) => return Err(wrong("data", None)),
+            Err(_) => return Err(invalid("data", None)),
         };
         if writable && readonly {
             return Err(read_only(what));
         }
         let stream = match get("stream")? {
             Some(stream) if on_device => {
-                let handle: usize = stream.extract().map_err(|e| wrong("stream", Some(e)))?;
+                let handle: usize = stream.extract().map_err(|e| invalid("stream", Some(e)))?;
                 if handle == 0 {
                     // Reserved: ambiguous between the two default streams.
-                    return Err(wrong("stream", None));
+                    return Err(invalid("stream", None));
                 }
                 // SAFETY: the interface guarantees a valid stream of the object, which is kept alive during the copy.
                 Some(unsafe { Stream::from_handle(std::ptr::with_exposed_provenance_mut(handle)) })

@@ -469,10 +469,10 @@ fn preferred(py: Python<'_>, options: &Options<'_>) -> PyResult<Option<MemoryLoc
             Err(_) => kind.repr()?.to_string(),
         }),
     };
-    let wrong = |wanted: &str| {
-        let shown = number.map_or("None".to_owned(), |n| n.to_string());
+    let invalid = |wanted: &str| {
+        let displayed = number.map_or("None".to_owned(), |n| n.to_string());
         Err(PyValueError::new_err(format!(
-            "{name} is {shown}; expected {wanted}"
+            "{name} is {displayed}; expected {wanted}"
         )))
     };
     let device = |number: i32| {
@@ -484,16 +484,16 @@ fn preferred(py: Python<'_>, options: &Options<'_>) -> PyResult<Option<MemoryLoc
         (None, None) => Ok(None),
         (None, Some(-1)) => Ok(Some(MemoryLocation::Host)),
         (None, Some(n)) if n >= 0 => device(n),
-        (None, Some(_)) => wrong("the number of a device, -1 for the host, or None"),
+        (None, Some(_)) => invalid("the number of a device, -1 for the host, or None"),
         (Some("device"), Some(n)) if n >= 0 => device(n),
         (Some("device"), _) => {
-            wrong("the number of a device where preferred_location_type is 'device'")
+            invalid("the number of a device where preferred_location_type is 'device'")
         }
         (Some("host"), None) => Ok(Some(MemoryLocation::Host)),
-        (Some("host"), Some(_)) => wrong("None where preferred_location_type is 'host'"),
+        (Some("host"), Some(_)) => invalid("None where preferred_location_type is 'host'"),
         (Some("host_numa"), Some(n)) if n >= 0 => Ok(Some(MemoryLocation::HostNuma(n))),
         (Some("host_numa"), None) => Ok(Some(MemoryLocation::HostNuma(nearest_node(py, name)?))),
-        (Some("host_numa"), _) => wrong(
+        (Some("host_numa"), _) => invalid(
             "the number of a NUMA node, or None, where preferred_location_type is 'host_numa'",
         ),
         (Some(other), _) => Err(PyValueError::new_err(format!(

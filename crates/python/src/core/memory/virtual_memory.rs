@@ -98,7 +98,7 @@ fn number<'py>(py: Python<'py>, options: &Options<'py>, field: &str) -> PyResult
     match options.value(&field)? {
         None => Ok(0),
         Some(given) => given.extract().map_err(|error| {
-            options.wrong(&field, &given, "an int from 0 to 2**64 - 1, or None", error)
+            options.type_error(&field, &given, "an int from 0 to 2**64 - 1, or None", error)
         }),
     }
 }

@@ -38,7 +38,7 @@ use crate::generated::driver_types::class;
 pub struct PyObjectCode {
     code: DropDetached<ObjectCode>,
     /// Value of the attribute `code`: bytes, or the path of the file.
-    shown: PyOnceLock<Py<PyAny>>,
+    displayed: PyOnceLock<Py<PyAny>>,
     /// As given by the program; the attribute returns copies.
     symbols: Py<PyDict>,
 }
@@ -68,7 +68,7 @@ pub fn make_with(
 ) -> PyResult<Py<PyAny>> {
     let created = PyObjectCode {
         code: DropDetached::new(code),
-        shown: PyOnceLock::new(),
+        displayed: PyOnceLock::new(),
         symbols: symbols.unbind(),
     };
     Ok(Py::new(py, created)?.into_any())
@@ -123,11 +123,11 @@ impl PyObjectCode {
     ) -> PyResult<PyObjectCode> {
         let py = given.py();
         let function = format!("from_{kind}");
-        let shown = PyOnceLock::new();
+        let displayed = PyOnceLock::new();
         // SAFETY: the object is borrowed while this reference is used.
         let raw = unsafe { Obj::new(given.as_ptr()) };
         let code = if let Ok(bytes) = given.cast::<PyBytes>() {
-            let _ = shown.set(py, given.clone().unbind());
+            let _ = displayed.set(py, given.clone().unbind());
             ObjectCode::new(kind, bytes.as_bytes())
         } else if raw.is_str() || given.hasattr("__fspath__")? {
             // SAFETY: a live object; a new reference, or null with an exception.
@@ -135,7 +135,7 @@ impl PyObjectCode {
                 unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyOS_FSPath(given.as_ptr()))? };
             let path: PathBuf = path.extract()?;
             let text = path.clone().into_os_string().into_pyobject(py)?;
-            let _ = shown.set(py, text.into_any().unbind());
+            let _ = displayed.set(py, text.into_any().unbind());
             ObjectCode::from_file(kind, path)
         } else if raw.has_buffer() {
             let buffer = Buffer::get(raw).map_err(|Raised| PyErr::fetch(py))?;
@@ -157,7 +157,7 @@ impl PyObjectCode {
         let symbols = symbols_of(&function, symbol_mapping)?;
         Ok(PyObjectCode {
             code: DropDetached::new(code.named(name).with_symbols(symbols)),
-            shown,
+            displayed,
             symbols: match symbol_mapping {
                 Some(given) => given.copy()?.unbind(),
                 None => PyDict::new(py).unbind(),
@@ -284,13 +284,15 @@ impl PyObjectCode {
     /// bytes or str: The code, or the path of its file.
     #[getter]
     fn code(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let shown = self.shown.get_or_try_init(py, || match self.code.code() {
-            CodeSource::Bytes(bytes) => Ok(PyBytes::new(py, bytes).into_any().unbind()),
-            CodeSource::File(path) => {
-                Ok::<_, PyErr>(path.as_os_str().into_pyobject(py)?.into_any().unbind())
-            }
-        })?;
-        Ok(shown.clone_ref(py))
+        let displayed = self
+            .displayed
+            .get_or_try_init(py, || match self.code.code() {
+                CodeSource::Bytes(bytes) => Ok(PyBytes::new(py, bytes).into_any().unbind()),
+                CodeSource::File(path) => {
+                    Ok::<_, PyErr>(path.as_os_str().into_pyobject(py)?.into_any().unbind())
+                }
+            })?;
+        Ok(displayed.clone_ref(py))
     }
 
     /// str: Format of the code: ``"cubin"``, ``"ptx"``, ``"ltoir"``, ``"fatbin"``, ``"object"`` or ``"library"``.

@@ -67,7 +67,7 @@ fn accept_options<'py>(
             Ok(priority) => priority,
             // An invalid priority; the error below lists the valid ones.
             Err(error) if error.is_instance_of::<PyOverflowError>(py) => i32::MAX,
-            Err(error) => return Err(options.wrong(field, value, "an int or None", error)),
+            Err(error) => return Err(options.type_error(field, value, "an int or None", error)),
         }),
     };
     let chosen = StreamOptions {

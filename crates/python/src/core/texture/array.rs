@@ -70,7 +70,7 @@ impl Drop for PyOpaqueArray {
     }
 }
 
-fn shown(py: Python<'_>, options: &ArrayOptions) -> PyResult<String> {
+fn displayed(py: Python<'_>, options: &ArrayOptions) -> PyResult<String> {
     let shape = PyTuple::new(py, &options.shape)?.repr()?;
     Ok(format!(
         "shape={shape}, format={}, num_channels={}",
@@ -233,7 +233,7 @@ impl PyOpaqueArray {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("OpaqueArray({})", shown(py, &self.options)?))
+        Ok(format!("OpaqueArray({})", displayed(py, &self.options)?))
     }
 }
 
@@ -413,7 +413,7 @@ impl PyMipmappedArray {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!(
             "MipmappedArray({}, num_levels={})",
-            shown(py, &self.options)?,
+            displayed(py, &self.options)?,
             self.levels
         ))
     }

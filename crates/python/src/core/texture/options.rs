@@ -84,18 +84,18 @@ pub fn count(given: &Bound<'_, PyAny>, name: &str, least: usize) -> PyResult<usi
         .filter(|&n| n >= least)
         .map_or_else(
             || {
-                let shown = short_repr(given);
+                let displayed = short_repr(given);
                 let negative = given.lt(least);
                 Err(match negative {
                     Ok(true) => PyValueError::new_err(format!(
-                        "{name} is {shown}; expected at least {least}"
+                        "{name} is {displayed}; expected at least {least}"
                     )),
                     Ok(false) if given.hasattr(intern!(py, "__index__"))? => {
                         PyOverflowError::new_err(format!(
-                            "{name} is {shown}; expected at most 2**64 - 1"
+                            "{name} is {displayed}; expected at most 2**64 - 1"
                         ))
                     }
-                    _ => PyTypeError::new_err(format!("{name} is {shown}; expected an int")),
+                    _ => PyTypeError::new_err(format!("{name} is {displayed}; expected an int")),
                 })
             },
             Ok,

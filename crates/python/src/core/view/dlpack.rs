@@ -43,12 +43,12 @@ fn device_id(device: DlDevice) -> i32 {
 ///
 /// Shape and strides have the stated number of elements.
 unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)> {
-    let wrong = |what: String| PyBufferError::new_err(format!("the DLPack tensor {what}"));
+    let invalid = |what: String| PyBufferError::new_err(format!("the DLPack tensor {what}"));
     let dims = usize::try_from(tensor.ndim)
         .ok()
         .filter(|&dims| dims <= MAX_DIMS)
         .ok_or_else(|| {
-            wrong(format!(
+            invalid(format!(
                 "has {} dimensions; expected 0 to {MAX_DIMS}",
                 tensor.ndim
             ))
@@ -61,10 +61,10 @@ unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)
     })?;
     let usable = |numbers: *mut i64| !numbers.is_null() && numbers.is_aligned();
     if dims != 0 && !usable(tensor.shape) {
-        return Err(wrong("has dimensions but no shape".to_owned()));
+        return Err(invalid("has dimensions but no shape".to_owned()));
     }
     if dims != 0 && !tensor.strides.is_null() && !tensor.strides.is_aligned() {
-        return Err(wrong("has misaligned strides".to_owned()));
+        return Err(invalid("has misaligned strides".to_owned()));
     }
     let numbers = |from: *mut i64| -> &[i64] {
         if dims == 0 {
@@ -79,13 +79,13 @@ unsafe fn read(py: Python<'_>, tensor: &Tensor) -> PyResult<(u64, StridedLayout)
         .checked_add(tensor.byte_offset)
         .filter(|address| i64::try_from(*address).is_ok())
         .ok_or_else(|| {
-            wrong(format!(
+            invalid(format!(
                 "has byte_offset {}, which overflows its address",
                 tensor.byte_offset
             ))
         })?;
     if address == 0 && layout.volume() != 0 {
-        return Err(wrong(format!(
+        return Err(invalid(format!(
             "has {} elements at address 0",
             layout.volume()
         )));
@@ -213,7 +213,7 @@ fn consistent_device(reported: Option<DlDevice>, has: DlDevice) -> PyResult<DlDe
 fn reported(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
     let py = obj.py();
     let answer = obj.call_method0(intern!(py, "__dlpack_device__"))?;
-    let wrong = || -> PyResult<PyErr> {
+    let invalid = || -> PyResult<PyErr> {
         Ok(PyTypeError::new_err(format!(
             "{}.__dlpack_device__() returned {}; expected a tuple of two ints",
             obj.get_type().name()?,
@@ -225,7 +225,7 @@ fn reported(obj: &Bound<'_, PyAny>) -> PyResult<DlDevice> {
     let numbers = pair
         .and_then(|(kind, number)| Some((i32::try_from(kind).ok()?, i32::try_from(number).ok()?)));
     let Some((kind, number)) = numbers else {
-        return Err(wrong()?);
+        return Err(invalid()?);
     };
     let kind = DeviceType(kind);
     if !supported(kind) {

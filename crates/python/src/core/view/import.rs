@@ -75,8 +75,8 @@ impl<'py> Interface<'py> {
         given.extract::<T>().map_err(|error| {
             let error: PyErr = error.into();
             let py = given.py();
-            let shown = short_repr(given);
-            let text = format!("{}['{key}'] is {shown}; expected {expected}", self.name);
+            let displayed = short_repr(given);
+            let text = format!("{}['{key}'] is {displayed}; expected {expected}", self.name);
             if error.is_instance_of::<pyo3::exceptions::PyOverflowError>(py) {
                 pyo3::exceptions::PyOverflowError::new_err(text)
             } else {

@@ -10,7 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::cpython::internals::{Trick, enabled};
+use crate::cpython::internals::{PrivateLayout, enabled};
 
 /// Offsets of the fields of `cupy.ndarray` and `cupy.cuda.MemoryPointer` that a view reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub unsafe fn dtype(obj: *mut ffi::PyObject, fields: &FieldOffsets) -> *mut ffi:
 
 /// The field offsets of `class`, which is `ndarray` of the module `cupy`, if it has the expected layout.
 pub fn find(cupy: &Bound<'_, PyAny>, class: &Bound<'_, PyType>) -> Option<FieldOffsets> {
-    if !enabled(Trick::Cupy) {
+    if !enabled(PrivateLayout::Cupy) {
         return None;
     }
     // Any exception means an unknown version of CuPy.

@@ -3,7 +3,7 @@
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::cpython::internals::{Trick, enabled};
+use crate::cpython::internals::{PrivateLayout, enabled};
 use crate::cpython::{GIL, Owned};
 
 /// Number of references to an object.
@@ -26,8 +26,8 @@ unsafe fn count(object: *mut ffi::PyObject) -> u32 {
 /// The object is live, is a tuple or one of our handles, and the thread is attached.
 #[inline(always)]
 pub unsafe fn is_unshared(object: *mut ffi::PyObject) -> bool {
-    // SAFETY: the caller guarantees a live object and an attached thread; the trick is enabled only if `check` succeeded.
-    GIL && enabled(Trick::Reuse) && unsafe { count(object) == 1 }
+    // SAFETY: the caller guarantees a live object and an attached thread; the fast path is enabled only if `check` succeeded.
+    GIL && enabled(PrivateLayout::Reuse) && unsafe { count(object) == 1 }
 }
 
 /// Whether a new object has a count of one, which `Py_IncRef` and `Py_DecRef` change by one.

@@ -11,7 +11,7 @@ use cupyrite::ParamKind;
 use pyo3::ffi;
 
 use crate::cpython;
-use crate::cpython::internals::{Trick, enabled};
+use crate::cpython::internals::{PrivateLayout, enabled};
 use crate::cpython::pointer_map::PointerMap;
 use crate::cpython::{Buffer, Obj, Owned, R};
 
@@ -255,7 +255,7 @@ fn found_in(
     if size == 0 || size > LARGEST {
         return None;
     }
-    if enabled(Trick::Scalars)
+    if enabled(PrivateLayout::Scalars)
         && let Some(found) = place(class, &value, &view)
     {
         return Some(found);

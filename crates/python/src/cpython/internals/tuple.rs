@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 
 use crate::cpython;
-use crate::cpython::internals::{Trick, enabled};
+use crate::cpython::internals::{PrivateLayout, enabled};
 use crate::cpython::{Obj, Owned, as_i64_if_fits};
 
 /// Offset of the items in a tuple, set by [`check`]; 0 if unknown.
@@ -16,7 +16,7 @@ static ITEMS: AtomicUsize = AtomicUsize::new(0);
 /// Address of a tuple's items; `None` if the layout is unknown. The items live as long as the tuple.
 #[inline(always)]
 pub fn items(tuple: Obj<'_>) -> Option<*const *mut ffi::PyObject> {
-    enabled(Trick::Tuples).then(|| {
+    enabled(PrivateLayout::Tuples).then(|| {
         let offset = ITEMS.load(Ordering::Relaxed);
         tuple
             .ptr()

@@ -208,14 +208,14 @@ unsafe fn set(this: *mut BufferStruct, at: Obj<'_>, value: Obj<'_>) -> R<()> {
         if let Some(other) = instance::cast(value) {
             let class = table::class((*this).id()).1.name();
             if (*other).id() != (*this).id() {
-                return Err(site.wrong(class, value));
+                return Err(site.type_error(class, value));
             }
             if let Some(target) = &target {
                 return copy_all(target.1, other, &site);
             }
         }
         if value.is_none() || value.is_str() {
-            return Err(site.wrong(table::class((*this).id()).1.name(), value));
+            return Err(site.type_error(table::class((*this).id()).1.name(), value));
         }
         // Tuples, numbers, arrays: NumPy converts them to structs.
         let (records, at) = match &target {

@@ -160,7 +160,7 @@ pub unsafe fn set(
 /// `TypeError` for `str`, `bytes` and `None`; exceptions of the sequence.
 pub fn items(value: Obj<'_>, site: &AttributeSite) -> R<Option<cpython::Items>> {
     if value.is_str() || value.is_bytes() || value.is_none() {
-        return Err(site.wrong("an integer or a sequence of integers", value));
+        return Err(site.type_error("an integer or a sequence of integers", value));
     }
     // SAFETY: an `Obj` is live.
     unsafe {
@@ -303,18 +303,18 @@ unsafe fn set_records(
             }
             return Ok(());
         }
-        let wrong = value.is_none()
+        let invalid = value.is_none()
             || value.is_str()
             || value.is_bytes()
             || instance::cast(value).is_some()
             || ffi::PyDict_Check(value.ptr()) != 0;
-        if wrong {
+        if invalid {
             let wanted = format!(
                 "{}, a number or what NumPy can assign to {}",
                 table::class(id).1.name(),
                 numpy::dtype_name(id)
             );
-            return Err(site.wrong(&wanted, value));
+            return Err(site.type_error(&wanted, value));
         }
         // NumPy converts the values; if it is missing, the error names it.
         numpy::module()?;

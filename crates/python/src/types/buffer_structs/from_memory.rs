@@ -323,7 +323,7 @@ unsafe fn at_address(
             attr: "from_ptr(): ptr",
         };
         if ffi::PyIndex_Check(ptr.ptr()) == 0 {
-            return Err(site.wrong("an int", ptr));
+            return Err(site.type_error("an int", ptr));
         }
         let address = convert::ranged(ptr, Prim::U64, &site)? as usize;
         if address == 0 {

@@ -103,14 +103,14 @@ fn describe(id: ClassId) -> String {
         class.c_name,
         class.size
     );
-    let shown: Vec<&Field> = class
+    let displayed: Vec<&Field> = class
         .fields
         .iter()
         .filter(|f| !matches!(f.kind, FieldKind::Hidden(..) | FieldKind::HiddenStruct(_)))
         .collect();
-    if !shown.is_empty() {
+    if !displayed.is_empty() {
         doc.push_str("\nAttributes\n----------\n");
-        for f in shown {
+        for f in displayed {
             doc.push_str(&format!("{} : {}\n", table::text(f.name), f.doc));
         }
     }

@@ -62,8 +62,8 @@ fn members(fields: &[Field], bytes: &[u8], depth: usize) -> String {
         if let FieldKind::Hidden(..) | FieldKind::HiddenStruct(_) = field.kind {
             continue;
         }
-        let shown = member(field, bytes, depth);
-        parts.push(format!("{}={shown}", table::text(field.name)));
+        let displayed = member(field, bytes, depth);
+        parts.push(format!("{}={displayed}", table::text(field.name)));
     }
     parts.join(", ")
 }
@@ -157,13 +157,13 @@ fn member(field: &Field, bytes: &[u8], depth: usize) -> String {
                 return format!("{pointer:#x}");
             }
             data.resize(n.min(SHOWN) * prim.size(), 0);
-            let shown = if pointer == 0 { 0 } else { n.min(SHOWN) };
-            let more = if shown < n && pointer != 0 {
+            let displayed = if pointer == 0 { 0 } else { n.min(SHOWN) };
+            let more = if displayed < n && pointer != 0 {
                 format!(" of {n}")
             } else {
                 String::new()
             };
-            format!("{}{more}", numbers(&data, 0, prim, shown))
+            format!("{}{more}", numbers(&data, 0, prim, displayed))
         }
         FieldKind::PointerStructs(id, c) => {
             let n = if read(bytes, at, 8) == 0 { 0 } else { count(c) };

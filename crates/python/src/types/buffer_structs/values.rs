@@ -54,7 +54,7 @@ pub fn pointer_bytes(value: Obj<'_>, site: &AttributeSite) -> R<[u8; 8]> {
     // SAFETY: an `Obj` is live.
     unsafe {
         if !value.is_int() && (ffi::PyIndex_Check(value.ptr()) == 0 || numpy_array(value)) {
-            return Err(site.wrong("an int (an address or handle)", value));
+            return Err(site.type_error("an int (an address or handle)", value));
         }
     }
     bytes_of(value, Prim::I64, site)
@@ -129,7 +129,7 @@ pub unsafe fn set_count(this: *mut BufferStruct, count: Count, n: usize) -> R<()
 /// # Errors
 /// `TypeError`.
 pub fn same_class(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<*mut BufferStruct> {
-    instance::cast_to(value, id).ok_or_else(|| site.wrong(table::class(id).1.name(), value))
+    instance::cast_to(value, id).ok_or_else(|| site.type_error(table::class(id).1.name(), value))
 }
 
 /// Encodes a `str` without NULs as UTF-8.
@@ -140,7 +140,7 @@ pub fn encoded(value: Obj<'_>, site: &AttributeSite) -> R<Vec<u8>> {
     // SAFETY: an `Obj` is live; the bytes live as long as it does.
     unsafe {
         if !value.is_str() {
-            return Err(site.wrong("a str", value));
+            return Err(site.type_error("a str", value));
         }
         let mut len = 0;
         let data = ffi::PyUnicode_AsUTF8AndSize(value.ptr(), &raw mut len);
@@ -187,7 +187,7 @@ pub fn elements_by(
                 return Err(Raised);
             }
             ffi::PyErr_Clear();
-            return Err(site.wrong("a sequence of integers", value));
+            return Err(site.type_error("a sequence of integers", value));
         }
     }
     let items = convert::sequence(value, site)?;
@@ -195,7 +195,7 @@ pub fn elements_by(
     for i in 0..items.len() {
         let item = items.get(i);
         if item.is_str() || item.is_bytes() {
-            return Err(site.wrong("a sequence of integers", item));
+            return Err(site.type_error("a sequence of integers", item));
         }
         out.extend_from_slice(&convert_item(item)?[..size]);
     }
@@ -232,7 +232,7 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<Sources> 
             });
         }
         if !value.is_list() && !value.is_tuple() {
-            return Err(site.wrong(table::class(id).1.name(), value));
+            return Err(site.type_error(table::class(id).1.name(), value));
         }
         let held = Owned::take(ffi::PySequence_Tuple(value.ptr()))?;
         for i in 0..ffi::PyTuple_Size(held.ptr()) {
@@ -241,7 +241,7 @@ pub fn sources(value: Obj<'_>, id: ClassId, site: &AttributeSite) -> R<Sources> 
                 Some(from) => add(from),
                 None => {
                     let wanted = format!("{} or a list of them", table::class(id).1.name());
-                    return Err(site.wrong(&wanted, item));
+                    return Err(site.type_error(&wanted, item));
                 }
             }
         }

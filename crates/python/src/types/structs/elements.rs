@@ -96,7 +96,7 @@ pub fn element(elem: Elem, item: Obj<'_>, at: &mut [u8], site: &AttributeSite) -
         Elem::Enum(_) => u64::from(convert::enum_value(item, site)?),
         Elem::Handle(id) => convert::ranged(item, table::value_type(id), site)?,
         Elem::Address => convert::ranged(item, Prim::U64, site)?,
-        Elem::Struct(id) => return Err(site.wrong(table::class(id).1.name(), item)),
+        Elem::Struct(id) => return Err(site.type_error(table::class(id).1.name(), item)),
     };
     let n = at.len();
     at.copy_from_slice(&value.to_le_bytes()[..n]);

@@ -235,7 +235,7 @@ pub fn set_packer(pack: PackKernelParams) {
 fn kernel_params(value: Obj<'_>, site: &AttributeSite) -> R<(u64, Owned)> {
     // SAFETY: an `Obj` is live.
     if unsafe { ffi::PyFloat_Check(value.ptr()) } != 0 {
-        return Err(site.wrong("an address, a buffer or (values, types)", value));
+        return Err(site.type_error("an address, a buffer or (values, types)", value));
     }
     match PACKER.get() {
         Some(pack) => pack(value, site.attr),
@@ -254,7 +254,7 @@ unsafe fn set_view(
     site: &AttributeSite,
 ) -> R<()> {
     let Some(from) = same_type(value, id) else {
-        return Err(site.wrong(table::class(id).1.name(), value));
+        return Err(site.type_error(table::class(id).1.name(), value));
     };
     let mut data = vec![0u8; table::class(id).1.size as usize];
     // SAFETY: callers pass an instance with a member of class `id` at `offset`; `from` has the same C type.
@@ -278,7 +278,7 @@ unsafe fn set_text(
             return point(obj, offset, 0, None);
         }
         if !value.is_bytes() {
-            return Err(site.wrong("bytes or None", value));
+            return Err(site.type_error("bytes or None", value));
         }
         let at = value.bytes_data().0 as u64;
         point(obj, offset, at, Some(value.owned()))
@@ -312,7 +312,7 @@ unsafe fn set_array(
             Elem::Struct(id) => match same_type(item, id) {
                 // SAFETY: an instance of the same C type has the element's size.
                 Some(from) => unsafe { object::read(from, 0, at)? },
-                None => return Err(site.wrong(table::class(id).1.name(), item)),
+                None => return Err(site.type_error(table::class(id).1.name(), item)),
             },
             _ => element(elem, item, at, site)?,
         }

@@ -73,7 +73,7 @@ fn array(elem: Elem, raw: bool, value: Obj<'_>, site: &AttributeSite) -> R<Optio
         // The bytes of a buffer are not handles, even if its elements are integers.
         let handles = matches!(elem, Elem::Handle(_));
         if handles || value.is_bytes() || value.is_bytearray() {
-            return Err(site.wrong("a list or tuple", value));
+            return Err(site.type_error("a list or tuple", value));
         }
     }
     let items = convert::sequence(value, site)?;
@@ -104,7 +104,7 @@ unsafe fn copy_in(
     site: &AttributeSite,
 ) -> R<()> {
     let Some(from) = same_type(item, id) else {
-        return Err(site.wrong(&format!("a list of {}", table::class(id).1.name()), item));
+        return Err(site.type_error(&format!("a list of {}", table::class(id).1.name()), item));
     };
     // SAFETY: `from` has the element's C type; callers pass an `at` of its size inside `storage`.
     unsafe {

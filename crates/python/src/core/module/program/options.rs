@@ -22,20 +22,20 @@ fn type_name(value: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
-fn wrong(field: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
-    let shown = value.repr().map_or_else(
+fn invalid(field: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    let displayed = value.repr().map_or_else(
         |_| format!("of type {}", type_name(value)),
-        |shown| {
-            let shown = shown.to_string_lossy().into_owned();
+        |displayed| {
+            let displayed = displayed.to_string_lossy().into_owned();
             // Sources and lists may be long; the beginning identifies the error.
-            match shown.char_indices().nth(120) {
-                Some((end, _)) => format!("{}...", &shown[..end]),
-                None => shown,
+            match displayed.char_indices().nth(120) {
+                Some((end, _)) => format!("{}...", &displayed[..end]),
+                None => displayed,
             }
         },
     );
     PyTypeError::new_err(format!(
-        "ProgramOptions.{field} is {shown}; expected {expected}"
+        "ProgramOptions.{field} is {displayed}; expected {expected}"
     ))
 }
 
@@ -75,7 +75,7 @@ fn items<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
 fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     let expected = "an integer from 0 to 4294967295";
     if value.is_instance_of::<pyo3::types::PyBool>() {
-        return Err(wrong(field, value, expected));
+        return Err(invalid(field, value, expected));
     }
     let found = if let Ok(digits) = value.cast::<PyString>() {
         digits.to_str()?.trim().parse::<i64>().ok()
@@ -83,7 +83,7 @@ fn number(field: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
         match value.extract::<i64>() {
             Ok(number) => Some(number),
             Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
-                return Err(wrong(field, value, expected));
+                return Err(invalid(field, value, expected));
             }
             Err(_) => None,
         }
@@ -117,7 +117,7 @@ impl<'py> Fields<'_, 'py> {
         };
         match text(&value)? {
             Some(text) => Ok(Some(text)),
-            None => Err(wrong(field, &value, "a str or None")),
+            None => Err(invalid(field, &value, "a str or None")),
         }
     }
 
@@ -149,11 +149,11 @@ impl<'py> Fields<'_, 'py> {
         let is_bytes = value.is_instance_of::<PyBytes>() || value.is_instance_of::<PyByteArray>();
         // SAFETY: a live object.
         if is_bytes || unsafe { ffi::PySequence_Check(value.as_ptr()) } == 0 {
-            return Err(wrong(field, &value, expected));
+            return Err(invalid(field, &value, expected));
         }
         value
             .try_iter()?
-            .map(|item| text(&item?)?.ok_or_else(|| wrong(field, &value, expected)))
+            .map(|item| text(&item?)?.ok_or_else(|| invalid(field, &value, expected)))
             .collect()
     }
 
@@ -180,11 +180,11 @@ impl<'py> Fields<'_, 'py> {
         }
         let expected = "a str, a list or tuple of str, or None";
         let Some(items) = items(&value) else {
-            return Err(wrong(field, &value, expected));
+            return Err(invalid(field, &value, expected));
         };
         items
             .iter()
-            .map(|item| text(item)?.ok_or_else(|| wrong(field, &value, expected)))
+            .map(|item| text(item)?.ok_or_else(|| invalid(field, &value, expected)))
             .collect()
     }
 
@@ -222,11 +222,11 @@ impl<'py> Fields<'_, 'py> {
         };
         // A RuntimeError, as in NVIDIA's cuda.core.
         let error = || {
-            let shown = value
+            let displayed = value
                 .repr()
-                .map_or_else(|_| type_name(&value), |shown| shown.to_string());
+                .map_or_else(|_| type_name(&value), |displayed| displayed.to_string());
             PyRuntimeError::new_err(format!(
-                "ProgramOptions.{field} is {shown}; expected a str (NAME or NAME=value), a tuple (name, value) of two \
+                "ProgramOptions.{field} is {displayed}; expected a str (NAME or NAME=value), a tuple (name, value) of two \
                  str, or a non-empty list of these"
             ))
         };
@@ -248,15 +248,15 @@ impl<'py> Fields<'_, 'py> {
         };
         let expected =
             "a list or tuple of tuples (name, source) with a str and a str, bytes or bytearray";
-        let items = items(&value).ok_or_else(|| wrong(field, &value, expected))?;
+        let items = items(&value).ok_or_else(|| invalid(field, &value, expected))?;
         let mut sources = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let at = format!("{field}[{index}]");
             let pair = item.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
-            let pair = pair.ok_or_else(|| wrong(&at, item, "a tuple (name, source)"))?;
+            let pair = pair.ok_or_else(|| invalid(&at, item, "a tuple (name, source)"))?;
             let (name, source) = (pair.get_item(0)?, pair.get_item(1)?);
             let Ok(name) = name.cast::<PyString>() else {
-                return Err(wrong(
+                return Err(invalid(
                     &format!("{at}[0]"),
                     &name,
                     "the module's name, a str",
@@ -264,7 +264,7 @@ impl<'py> Fields<'_, 'py> {
             };
             let Some(bytes) = bytes_of(&source)? else {
                 let expected = "NVVM IR as text (str or bytes) or bitcode (bytes or bytearray)";
-                return Err(wrong(&format!("{at}[1]"), &source, expected));
+                return Err(invalid(&format!("{at}[1]"), &source, expected));
             };
             if bytes.is_empty() {
                 let name = name.to_str()?;
@@ -367,7 +367,7 @@ pub fn prepare_program_options(options: &Bound<'_, PyAny>) -> PyResult<()> {
     if name.is_none() {
         options.setattr(intern!(py, "name"), intern!(py, "default_program"))?;
     } else if !name.is_instance_of::<PyString>() {
-        return Err(wrong("name", &name, "a str or None"));
+        return Err(invalid("name", &name, "a str or None"));
     }
     if options.getattr(intern!(py, "arch"))?.is_none() {
         let arch = py.detach(cupyrite::default_arch).or_raise(py)?;

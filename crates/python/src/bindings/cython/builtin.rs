@@ -12,7 +12,7 @@ use crate::cpython::errors::guard_or;
 #[derive(Clone, Copy)]
 #[repr(u16)]
 #[allow(non_camel_case_types, reason = "the names of the functions")]
-pub enum Own {
+pub enum Builtin {
     /// `cudaError_t getLocalRuntimeVersion(int *)`: the version of the installed libcudart.
     getLocalRuntimeVersion,
     /// `cudaExtent make_cudaExtent(size_t w, size_t h, size_t d)`
@@ -23,15 +23,15 @@ pub enum Own {
     make_cudaPos,
 }
 
-/// The address of a function, by the number of its [`Own`].
-pub fn address(own: u16) -> *const c_void {
+/// The address of a function, by the number of its [`Builtin`].
+pub fn address(builtin: u16) -> *const c_void {
     const FUNCTIONS: [*const c_void; 4] = [
         local_runtime_version as *const c_void,
         make_extent as *const c_void,
         make_pitched_ptr as *const c_void,
         make_pos as *const c_void,
     ];
-    FUNCTIONS[own as usize]
+    FUNCTIONS[builtin as usize]
 }
 
 /// # Safety
