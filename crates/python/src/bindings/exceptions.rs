@@ -168,7 +168,7 @@ unsafe extern "C" fn init(
         // SAFETY: the interpreter calls `tp_init` with an instance, a tuple, and null or a dict.
         let exception = unsafe { Obj::new(exception) };
         let (lib, errors) = library_of(exception)?;
-        // SAFETY: as above.
+        // SAFETY: `args` is a tuple and `kwargs` null or a dict, as the interpreter passes them.
         let (status, cu_err) = unsafe { arguments(exception, args, kwargs, errors)? };
         let text = text(lib, errors, status, cu_err)?;
         let text = cpython::from_str(&text)?;

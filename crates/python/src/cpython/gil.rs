@@ -65,7 +65,7 @@ pub struct DropAttached<T>(ManuallyDrop<T>);
 
 // SAFETY: the content is read by attached threads only, and dropped by one.
 unsafe impl<T> Send for DropAttached<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference gives access to the content on attached threads only, one at a time.
 unsafe impl<T> Sync for DropAttached<T> {}
 
 impl<T> DropAttached<T> {

@@ -614,7 +614,7 @@ pub fn as_i64_if_fits(obj: Obj<'_>) -> Option<i64> {
     // SAFETY: the object is live; callers have checked that it is an `int`, and other types raise.
     #[cfg(not(windows))]
     let value = unsafe { ffi::PyLong_AsLongAndOverflow(obj.ptr(), &raw mut overflow) };
-    // SAFETY: as above.
+    // SAFETY: the object is live; callers have checked that it is an `int`, and other types raise.
     #[cfg(windows)]
     let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(obj.ptr(), &raw mut overflow) };
     (overflow == 0).then_some(value)

@@ -139,7 +139,7 @@ unsafe fn dispatch(fast: *mut FastRoute, arguments: Arguments<'_>) -> R<Owned> {
         if arguments.f.library() == CudaLibrary::Nvrtc
             && let Err(status) = nvrtc::check_program(arguments.f, &words)
         {
-            // SAFETY: as below.
+            // SAFETY: as promised by the caller; the frame has the outputs and outlives the call.
             return unsafe { FastRoute::answer(fast, arguments.f, status, frame.outs.as_ptr()) };
         }
         // SAFETY: as promised by the caller; the frame outlives the call.

@@ -182,7 +182,7 @@ mod machine {
     extern "C" fn resolve(index: u32) -> *const c_void {
         // SAFETY: the thread's own variable.
         let errno = unsafe { libc::__errno_location() };
-        // SAFETY: as above.
+        // SAFETY: the thread's own variable.
         let before = unsafe { *errno };
         let (address, resolved) = super::super::resolve(index as usize);
         if resolved {
@@ -192,7 +192,7 @@ mod machine {
                 cupyrite_cython_slots[index as usize].store(address.cast_mut(), Ordering::Release)
             };
         }
-        // SAFETY: as above.
+        // SAFETY: the thread's own variable.
         unsafe { *errno = before };
         address
     }

@@ -28,7 +28,7 @@ pub struct Packed {
 // SAFETY: immutable after construction; its Python objects are dropped on an attached thread, as all contents of Python
 // objects.
 unsafe impl Send for Packed {}
-// SAFETY: as above.
+// SAFETY: immutable after construction, so that shared references only read.
 unsafe impl Sync for Packed {}
 
 impl Packed {

@@ -38,7 +38,7 @@ pub fn of(library: CudaLibrary, status: i64) -> Option<String> {
                 .ok()?
         }
         CudaLibrary::Runtime if symbols::is_loaded(library) => {
-            // SAFETY: as above.
+            // SAFETY: the function takes any number and returns null or a constant string.
             unsafe { runtime::cudaGetErrorString(runtime::cudaError_t(status.cast_unsigned())) }
                 .ok()?
         }

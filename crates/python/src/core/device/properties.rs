@@ -272,7 +272,7 @@ unsafe extern "C" fn get(this: *mut ffi::PyObject, closure: *mut c_void) -> *mut
         Ok(value) if PROPERTIES[index].flag => unsafe {
             ffi::PyBool_FromLong(c_int::from(value != 0).into())
         },
-        // SAFETY: as above.
+        // SAFETY: attached; a new reference, or null with an exception.
         Ok(value) => unsafe { ffi::PyLong_FromLongLong(value) },
         Err(error) => {
             cpython::set(error);

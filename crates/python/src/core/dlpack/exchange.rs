@@ -75,7 +75,7 @@ impl Api {
     /// Errors of the exporter.
     pub fn current_stream(self, py: Python<'_>, device: DlDevice) -> PyResult<usize> {
         let mut stream: *mut c_void = std::ptr::null_mut();
-        // SAFETY: as above.
+        // SAFETY: the functions live as long as the class; `stream` has room for the handle.
         let status = unsafe {
             match (*self.0).current_stream {
                 Some(current) => current(device.kind, device.number, &raw mut stream),

@@ -96,7 +96,7 @@ unsafe extern "C" fn export(obj: *mut c_void, out: *mut *mut ManagedTensorVersio
 }
 
 unsafe extern "C" fn describe(obj: *mut c_void, out: *mut Tensor) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees an attached thread, a live object and a valid `out`.
     unsafe {
         run_api(|py| {
             out.write(view_tensor(&view_of(py, obj)?)?);

@@ -308,7 +308,7 @@ pub(super) fn allocate(
     anchor.add(
         py,
         NodeKind::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
-        // SAFETY: see above.
+        // SAFETY: `add` passes live nodes.
         move |graph, after| unsafe { graph.add_allocation(after, &params).map(|(node, _)| node) },
     )
 }
@@ -332,7 +332,7 @@ pub(super) fn callback(
     anchor.add(
         given.py(),
         NodeKind::CU_GRAPH_NODE_TYPE_HOST,
-        // SAFETY: see above.
+        // SAFETY: `add` passes live nodes; the definition keeps the callback alive.
         move |graph, after| unsafe { graph.add_callback(after, &callback) },
     )
 }
@@ -351,7 +351,7 @@ pub(super) fn event(
     let event = event::accept(given, &anchor.function(method), "event")?;
     let event = event.get().lend(py)?;
     let core = &*event;
-    // SAFETY: see above.
+    // SAFETY: `add` passes live nodes; the event is lent for this call.
     anchor.add(py, kind, |graph, after| unsafe {
         if recorded {
             graph.add_record(after, core)
@@ -370,7 +370,7 @@ pub(super) fn embed(anchor: &Anchor<'_>, child: &Bound<'_, PyAny>) -> PyResult<P
         NodeKind::CU_GRAPH_NODE_TYPE_GRAPH,
         anchor.after.into_iter().collect(),
         Some(core),
-        // SAFETY: see above.
+        // SAFETY: `add_after` passes live nodes; the child definition is live during this call.
         |graph, after| unsafe { graph.add_child(after, core) },
     )
 }
@@ -392,7 +392,7 @@ pub(super) fn join(anchor: &Anchor<'_>, nodes: &Bound<'_, PyTuple>) -> PyResult<
         NodeKind::CU_GRAPH_NODE_TYPE_EMPTY,
         after,
         None,
-        // SAFETY: see above.
+        // SAFETY: `add_after` passes live nodes.
         |core, after| unsafe { core.add_empty(after) },
     )
 }
@@ -458,7 +458,7 @@ pub(super) fn conditional(
     anchor.add(
         given.py(),
         NodeKind::CU_GRAPH_NODE_TYPE_CONDITIONAL,
-        // SAFETY: see above.
+        // SAFETY: `add` passes live nodes; the condition was accepted for this definition.
         move |graph, after| unsafe {
             graph
                 .add_conditional(after, condition, kind, bodies)

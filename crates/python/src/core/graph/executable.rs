@@ -299,7 +299,7 @@ impl PyExecutableGraphNode {
     }
 
     fn is_enabled(&self, py: Python<'_>) -> PyResult<bool> {
-        // SAFETY: see above.
+        // SAFETY: the node is valid; the driver refuses one of another definition.
         self.call(py, |graph, node| unsafe { graph.is_enabled(node) })
     }
 
@@ -312,7 +312,7 @@ impl PyExecutableGraphNode {
         let event = event::accept(given, function, "event")?;
         let event = event.get().lend(py)?;
         let event = &*event;
-        // SAFETY: see above.
+        // SAFETY: the node is valid, and the event is lent for this call.
         self.call(py, |graph, node| unsafe {
             graph.set_event(node, event, recorded)
         })
@@ -583,7 +583,7 @@ impl PyExecutableHostCallbackNode {
         user_data: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let callback = host::accept("ExecutableHostCallbackNode.update", r#fn, user_data)?;
-        // SAFETY: see above.
+        // SAFETY: the node is valid, and the executable graph keeps the callback alive.
         slf.as_super().get().call(slf.py(), |graph, node| unsafe {
             graph.set_callback(node, &callback)
         })
@@ -602,7 +602,7 @@ impl PyExecutableChildGraphNode {
         let child = definition::accept(child, "ExecutableChildGraphNode.update", "child")?;
         let child = &*child.core;
         let view = slf.as_super().get();
-        // SAFETY: see above.
+        // SAFETY: the node is valid, and the child definition is live during this call.
         view.call_with(slf.py(), Some(child), |graph, node| unsafe {
             graph.set_child(node, child)
         })

@@ -87,7 +87,7 @@ fn cuda_array(
         cpython::clear();
         return Err(say("has no 'data' of the form (address, readonly)"));
     };
-    // SAFETY: as above.
+    // SAFETY: an item of a live tuple, which the dictionary owns.
     let first = unsafe { Obj::new(first) };
     let address = if first.is_none() {
         0

@@ -137,7 +137,7 @@ unsafe fn queue(
         warn_of_foreign_stream(py).map_err(raise)?;
     }
     let Ok(config) = config.cast::<PyLaunchConfig>() else {
-        // SAFETY: as above.
+        // SAFETY: `config` is a live object.
         return Err(invalid("config", "a LaunchConfig", unsafe {
             Obj::new(config.as_ptr())
         }));
@@ -145,7 +145,7 @@ unsafe fn queue(
     let config = config.get().get();
     // SAFETY: as above; the caller holds the kernel during this call.
     let Some(kernel) = (unsafe { kernel::borrow(py, kernel) }) else {
-        // SAFETY: as above.
+        // SAFETY: `kernel` is a live argument of this call.
         return Err(invalid("kernel", "a Kernel", unsafe { Obj::new(kernel) }));
     };
     if stream.is_of_builder() && !are_numbers(args) {

@@ -118,7 +118,7 @@ impl PyResourceDescriptor {
                 pitch,
             } => {
                 let (address, _, pin) = pin(py, buffer)?;
-                // SAFETY: as above.
+                // SAFETY: the pin keeps the memory, which never shrinks; the texture's object releases it last.
                 let resource = unsafe {
                     TextureResource::pitch2d_raw(
                         address,

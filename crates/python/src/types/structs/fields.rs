@@ -73,7 +73,7 @@ pub unsafe fn get(obj: *mut Instance, field: &'static Field) -> R<Owned> {
         let mut bytes = [0u8; 8];
         object::read(obj, offset, &mut bytes[..size]).map(|()| bytes)
     };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees an instance with the field; the size comes from its kind.
     let data = |size: usize| unsafe {
         let mut bytes = vec![0u8; size];
         object::read(obj, offset, &mut bytes).map(|()| bytes)
@@ -157,7 +157,7 @@ pub unsafe fn set(
     let offset = field.offset as usize;
     // SAFETY: the caller guarantees an instance with the field; offsets and sizes come from the C layout of the class.
     let put = |bytes: &[u8]| unsafe { object::write(obj, offset, bytes) };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees an instance with the field and holds the GIL.
     unsafe {
         match field.kind {
             FieldKind::Int(prim) => {

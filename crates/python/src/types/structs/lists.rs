@@ -87,7 +87,7 @@ fn array(elem: Elem, raw: bool, value: Obj<'_>, site: &AttributeSite) -> R<Optio
         let at =
             unsafe { std::slice::from_raw_parts_mut((*storage).base.data.add(i * size), size) };
         match elem {
-            // SAFETY: as above.
+            // SAFETY: `at` is element `i` of the new storage, which `storage` keeps alive.
             Elem::Struct(id) => unsafe { copy_in(id, items.get(i), at, storage, i * size, site)? },
             _ => element(elem, items.get(i), at, site)?,
         }
