@@ -13,7 +13,7 @@ use crate::fork;
 ///
 /// [`Error::Load`](crate::Error::Load) if `CUPYRITE_DEVICE` has an unknown value, or asks for a GPU where no driver library is found.
 pub fn backend() -> Result<sys::loader::Backend> {
-    init_software_driver();
+    prepare_loader();
     Ok(sys::loader::driver_backend()?)
 }
 
@@ -25,16 +25,18 @@ pub(crate) fn prepare_driver() -> bool {
     if fork::is_forked_child() {
         return false;
     }
-    init_software_driver();
+    prepare_loader();
     true
 }
 
-/// Registers the CPU device with the loader, if it is linked and no other one is registered. Cheap after the first call.
+/// Prepares the loader: observes the calls that destroy handles, and registers the CPU device if it is linked and no other one is
+/// registered. Cheap after the first call.
 #[inline]
-pub(crate) fn init_software_driver() {
-    #[cfg(feature = "cpu-device")]
-    {
-        static ONCE: std::sync::Once = std::sync::Once::new();
-        ONCE.call_once(cupyrite_cpu::install);
-    }
+pub(crate) fn prepare_loader() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        crate::destroyed::install();
+        #[cfg(feature = "cpu-device")]
+        cupyrite_cpu::install();
+    });
 }

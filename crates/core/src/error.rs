@@ -275,16 +275,17 @@ fn nvml_text(status: nvmlReturn_t) -> String {
 /// Calls a driver function and converts its status to a `Result`. Makes no call in a fork of a process that had used
 /// the driver.
 macro_rules! driver {
-    // A call that destroys a handle that this crate owns: see `cupyrite_sys::destroyed`.
+    // A call that destroys a handle that this crate owns: see `crate::destroyed`.
     (owned $name:ident($($arg:expr),* $(,)?)) => {
-        $crate::error::driver!(@ destroyed $name($($arg),*))
+        $crate::error::driver!(@ $crate::destroyed, $name($($arg),*))
     };
     ($name:ident($($arg:expr),* $(,)?)) => {
-        $crate::error::driver!(@ driver $name($($arg),*))
+        $crate::error::driver!(@ cupyrite_sys::driver, $name($($arg),*))
     };
-    (@ $module:ident $name:ident($($arg:expr),* $(,)?)) => {{
+    (@ $module:path, $name:ident($($arg:expr),* $(,)?)) => {{
+        use $module as functions;
         if $crate::fork::is_driver_ready() || $crate::backend::prepare_driver() {
-            match cupyrite_sys::$module::$name($($arg),*) {
+            match functions::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
                 Ok(status) => {
                     $crate::hint::cold_path();
@@ -306,7 +307,7 @@ pub(crate) use driver;
 /// Calls an NVRTC function and converts its status to a `Result`.
 macro_rules! nvrtc {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::backend::init_software_driver();
+        $crate::backend::prepare_loader();
         match cupyrite_sys::nvrtc::$name($($arg),*) {
             Ok(cupyrite_sys::nvrtc::nvrtcResult::NVRTC_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::Nvrtc { call: stringify!($name), status, log: String::new() }),
@@ -319,6 +320,7 @@ pub(crate) use nvrtc;
 /// Calls a libNVVM function and converts its status to a `Result`.
 macro_rules! nvvm {
     ($name:ident($($arg:expr),* $(,)?)) => {{
+        $crate::backend::prepare_loader();
         match cupyrite_sys::nvvm::$name($($arg),*) {
             Ok(cupyrite_sys::nvvm::nvvmResult::NVVM_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::Nvvm { call: stringify!($name), status, log: String::new() }),
@@ -331,7 +333,7 @@ pub(crate) use nvvm;
 /// Calls an nvJitLink function and converts its status to a `Result`.
 macro_rules! nvjitlink {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::backend::init_software_driver();
+        $crate::backend::prepare_loader();
         match cupyrite_sys::nvjitlink::$name($($arg),*) {
             Ok(cupyrite_sys::nvjitlink::nvJitLinkResult::NVJITLINK_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::NvJitLink { call: stringify!($name), status, log: String::new() }),

@@ -34,7 +34,7 @@ unsafe extern "C" fn after_fork_in_child() {
 pub fn mark_driver_used() {
     // Both come first: a thread that reads `USED` relies on them.
     ForkGeneration::current();
-    crate::backend::init_software_driver();
+    crate::backend::prepare_loader();
     PROCESS.transition(UNUSED, USED);
 }
 

@@ -32,6 +32,8 @@ mod cancellable;
 pub mod checkpoint;
 mod compile;
 mod context;
+#[doc(hidden)]
+pub mod destroyed;
 pub mod doctor;
 mod error;
 mod fork;

@@ -33,6 +33,7 @@ use crate::bindings::kernel_parameters;
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     cpython::internals::init(module)?;
+    cupyrite::destroyed::install();
     cpu_device::register();
     cupyrite_cudart::install();
     types::init(kernel_parameters::attribute::pack);

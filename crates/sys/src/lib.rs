@@ -1,13 +1,11 @@
 //! C interfaces of the CUDA libraries: types, constants, and symbols that resolve on first use.
 //!
 //! Belongs here: generated declarations, the loader beneath them, checked access to addresses from callers, and
-//! the rules of tensor maps. Does
-//! not belong here: safe wrappers, ownership, the CPU device and this project's CUDA runtime, which register
-//! themselves with the loader.
+//! the rules of tensor maps, which the CPU device and the safe API share. Does not belong here: safe wrappers, ownership, the
+//! CPU device and this project's CUDA runtime, which register themselves with the loader.
 
 pub mod abi;
 pub mod checked;
-pub mod destroyed;
 mod generated;
 pub mod loader;
 pub mod tensor_map;

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cupyrite_sys::destroyed::{OwnedKind, is_context_ending};
+use crate::destroyed::{OwnedKind, is_context_ending};
 use cupyrite_sys::driver::CUresult;
 use parking_lot::Mutex;
 

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use cupyrite_sys::destroyed::{disown_memory, is_memory_freed, own_memory};
+use crate::destroyed::{disown_memory, is_memory_freed, own_memory};
 use cupyrite_sys::driver::{CUdeviceptr, CUresult};
 
 use crate::context::capture_mode::RelaxedCapture;

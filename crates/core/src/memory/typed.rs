@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use cupyrite_sys::destroyed::{disown_memory, is_memory_freed, own_memory};
+use crate::destroyed::{disown_memory, is_memory_freed, own_memory};
 use cupyrite_sys::driver::CUdeviceptr;
 
 use crate::context::Context;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DESCRIPTOR_st, CUDA_ARRAY3D_LAYERED,
     CUDA_ARRAY3D_SURFACE_LDST, CUarray, CUdevice_attribute, CUmipmappedArray, CUresult,

@@ -10,6 +10,10 @@ use super::cpu_library::{self, CPU_LIBRARY_ENTRY, CpuLibrary, CpuLibraryEntry, P
 use super::symbol::SymbolInterposer;
 use super::{CudaLibrary, LoadError, LoadErrorKind};
 
+/// The high bits of the handles of the CPU device. No mapped address has them, and no two objects have the same handle. The
+/// low four bits of such a handle are zero.
+pub const NEVER_REUSED: u64 = 0x00C0_0000_0000_0000;
+
 /// Returns the address of an entry point by its exported name (`cuMemAlloc_v2`, `cuMemcpyHtoD_v2_ptds`), or null if
 /// there is no such function.
 pub type EntryPointLookup = fn(&CStr) -> *const c_void;

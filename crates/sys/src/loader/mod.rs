@@ -33,7 +33,9 @@ mod runtime;
 mod symbol;
 pub mod variables;
 
-pub use cpu::{CpuDevice, CpuDeviceSource, EntryPointLookup, file_of, register_cpu_device};
+pub use cpu::{
+    CpuDevice, CpuDeviceSource, EntryPointLookup, NEVER_REUSED, file_of, register_cpu_device,
+};
 pub use driver::{
     Backend, PER_THREAD_DEFAULT_STREAM_VALUES, backend_reason, chosen_backend, driver_backend,
     is_cpu_fallback, per_thread_default_stream, requested_per_thread_default_stream,
@@ -47,6 +49,7 @@ pub use runtime::{
 };
 pub use symbol::{
     INTERPOSED, PerThreadVariant, SymbolDescriptor, SymbolInterposer, SymbolSlot, SymbolTable,
+    wrap_symbols,
 };
 
 /// The loaded libraries, by [`CudaLibrary`]. The driver's is part of the chosen driver.

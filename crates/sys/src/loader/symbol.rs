@@ -138,7 +138,7 @@ impl SymbolTable {
     /// Clears every cached address.
     fn clear(&self) {
         for slot in self.slots {
-            slot.0.store(std::ptr::null_mut(), Ordering::Release);
+            slot.0.store(std::ptr::null_mut(), Ordering::SeqCst);
         }
     }
 
@@ -160,12 +160,43 @@ impl SymbolTable {
         if address.is_null() {
             return Err(intern(LoadError::symbol(self.library, symbol)));
         }
-        let address = interposed(self.library, symbol.export, address);
-        let address = crate::destroyed::wrap(self.library, symbol.name, address);
-        self.slots[index]
-            .0
-            .store(address.cast_mut(), Ordering::Release);
-        Ok(address)
+        let original = interposed(self.library, symbol.export, address);
+        loop {
+            let wrapper = WRAPPER.load(Ordering::SeqCst);
+            let address = if wrapper.is_null() {
+                original
+            } else {
+                // SAFETY: `wrap_symbols` stores functions of this type only.
+                let wrap = unsafe { std::mem::transmute::<*mut c_void, SymbolInterposer>(wrapper) };
+                wrap(self.library, symbol.name, original)
+            };
+            self.slots[index]
+                .0
+                .store(address.cast_mut(), Ordering::SeqCst);
+            // `wrap_symbols` clears the slots after it has stored the function: a slot written before is cleared, and one
+            // written later is written again here.
+            if WRAPPER.load(Ordering::SeqCst) == wrapper {
+                return Ok(address);
+            }
+        }
+    }
+}
+
+/// The function of [`wrap_symbols`], or null.
+static WRAPPER: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Passes each function through `wrap` when its address is resolved, with its name without version: the safe API observes the
+/// calls that destroy handles. Functions that are already resolved are resolved again. Has an effect once per process.
+pub fn wrap_symbols(wrap: SymbolInterposer) {
+    let (success, failure) = (Ordering::SeqCst, Ordering::SeqCst);
+    let wrap = (wrap as *const c_void).cast_mut();
+    if WRAPPER
+        .compare_exchange(std::ptr::null_mut(), wrap, success, failure)
+        .is_ok()
+    {
+        for library in CudaLibrary::ALL {
+            crate::table(library).clear();
+        }
     }
 }
 
@@ -186,8 +217,7 @@ pub(super) fn lookup_export(
     }
 }
 
-/// Replaces functions of the toolchain's libraries: takes a library, the exported name of one of its functions and the
-/// function's address; returns the address to call instead, of a function of the same type, or the same address.
+/// Replaces functions of the libraries: takes a library, the name of one of its functions and the function's address; returns the address to call instead, of a function of the same type, or the same address.
 pub type SymbolInterposer = fn(CudaLibrary, &CStr, *const c_void) -> *const c_void;
 
 /// The functions that the CPU device replaces ([`CpuDevice::interpose`](super::CpuDevice)). Resolving one of them chooses the

@@ -13,7 +13,7 @@
 
 use std::ffi::{CStr, c_uint, c_void};
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUresult};
 
 use super::{c_string, display, text_of, with_nul};

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char, c_int};
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::nvvm::{nvvmProgram, nvvmResult};
 
 use super::{Program, c_string, text, wrong_target};

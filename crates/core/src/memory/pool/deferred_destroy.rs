@@ -29,7 +29,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
 use parking_lot::{Mutex, MutexGuard};
 

@@ -12,7 +12,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs;
 
 /// The high bits of every handle; no mapped address has them.
-const TAG: u64 = cupyrite_sys::destroyed::NEVER_REUSED;
+const TAG: u64 = cupyrite_sys::loader::NEVER_REUSED;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 

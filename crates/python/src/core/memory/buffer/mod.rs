@@ -8,12 +8,12 @@ pub mod release;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cupyrite::destroyed::is_memory_freed;
 use cupyrite::dlpack::DlDevice;
 use cupyrite::{
     Context, Device, DeviceBuffer, FREED, ForkGeneration, MemoryPool, PointerInfo, RawAllocation,
     Stream, StreamUsage, pointer_info,
 };
-use cupyrite_sys::destroyed::is_memory_freed;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;

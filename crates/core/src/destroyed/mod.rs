@@ -1,18 +1,19 @@
 //! Handles that the program destroyed itself, so that their owners do not use or destroy them again.
 //!
 //! Safe code owns libraries, streams and events, and lends their handles. A program can destroy such a handle through the
-//! functions of this crate's tables: numba-cuda calls `cuLibraryUnload` on each reset. Measured on an H200 with NVIDIA's
+//! functions of `cupyrite_sys`'s tables: numba-cuda calls `cuLibraryUnload` on each reset. Measured on an H200 with NVIDIA's
 //! driver 580: unloading a library twice, destroying a stream twice, using either afterwards, and destroying a stream or an
 //! event of a context that was reset meanwhile crash. The driver has no call that tells whether a handle is live, and it gives
 //! the values of destroyed handles to new objects.
 //!
-//! So `wrap` puts a function of `wrappers.rs` before each call that destroys one of them. It notes the handle before it makes
+//! So [`install`] makes `wrap` put a function of `wrappers.rs` before each call that destroys one of them. It notes the handle before it makes
 //! the call: once the driver has destroyed the object, another thread may get the same value. Each kind of handle has an
 //! epoch, which every such call advances. An owner keeps the epoch of its handle's creation; while the epoch is the same, its
 //! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy
 //! their own handles through the functions of this module ([`cuLibraryUnload`], [`cuArrayDestroy`], ...), which note nothing.
 //!
-//! The CPU device gives each object a handle of its own: those are noted after the call, without an epoch ([`NEVER_REUSED`]).
+//! The CPU device gives each object a handle of its own: those are noted after the call, without an epoch
+//! ([`NEVER_REUSED`](cupyrite_sys::loader::NEVER_REUSED)).
 //!
 //! Libraries belong to no context, and outlive a reset. Graphs do so as well, but their nodes refer to objects of their
 //! context: they are neither used nor destroyed after its reset. Destroying a graph destroys its nodes, which their
@@ -27,18 +28,22 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use crate::driver::{self, CUcontext, CUdevice, CUresult};
-pub use handles::NEVER_REUSED;
+use cupyrite_sys::driver::{self, CUcontext, CUdevice, CUresult};
 use handles::{ByHandle, Handles, is_later, is_never_reused};
 pub use memory::{
     cuMemFree, cuMemFreeAsync, cuMemFreeHost, disown_memory, is_memory_freed, own_memory,
 };
-pub(crate) use wrappers::wrap;
+use wrappers::wrap;
 pub use wrappers::{
     cuArrayDestroy, cuEventDestroy, cuGraphDestroy, cuGraphDestroyNode, cuGraphExecDestroy,
     cuLibraryUnload, cuMemPoolDestroy, cuMipmappedArrayDestroy, cuStreamDestroy,
     cuSurfObjectDestroy, cuTexObjectDestroy,
 };
+
+/// Wraps the functions of the tables from now on; before the first owner of a handle. Cheap after the first call.
+pub fn install() {
+    cupyrite_sys::loader::wrap_symbols(wrap);
+}
 
 /// A kind of handle that safe code owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

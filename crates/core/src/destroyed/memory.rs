@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::wrappers::Original;
 use super::{OwnedKind, is_refusal, noting};
-use crate::driver::{self, CUdeviceptr, CUresult, CUstream, Symbol};
-use crate::loader::{CudaLibrary, LoadError};
-use crate::waits;
+use cupyrite_sys::driver::{self, CUdeviceptr, CUresult, CUstream, Symbol};
+use cupyrite_sys::loader::{CudaLibrary, LoadError};
+use cupyrite_sys::waits;
 
 /// How many owners have memory at an address, by [`memory_slot`]. A program may free memory of its own all the time: only
 /// addresses that may have an owner are noted.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::{
     OWNED, OwnedKind, active_primary, ending, is_refusal, note_context, noting, undo_context,
 };
-use crate::driver::{
+use cupyrite_sys::driver::{
     self, CUarray, CUdevice, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUlibrary, CUmemoryPool,
     CUmipmappedArray, CUresult, CUstream, CUsurfObject, CUtexObject, Symbol,
 };
-use crate::loader::{CudaLibrary, LoadError};
+use cupyrite_sys::loader::{CudaLibrary, LoadError};
 
 /// A function that destroys something, and the address that its wrapper replaced.
 pub(super) struct Original(pub(super) AtomicPtr<c_void>);
@@ -192,7 +192,7 @@ unsafe extern "C" fn cuda_device_reset() -> c_int {
     ending(|| {
         let mut device: c_int = 0;
         // SAFETY: a valid place for the result.
-        let current = unsafe { crate::runtime::cudaGetDevice(&mut device) };
+        let current = unsafe { cupyrite_sys::runtime::cudaGetDevice(&mut device) };
         // The runtime's device numbers are the driver's device handles.
         if current.is_ok_and(|status| status.0 == 0)
             && let Some(context) = active_primary(device)
