@@ -35,7 +35,15 @@ import stand_in
 
 OURS = ("cupyrite", *stand_in.NAMES)
 #: The published crates, each after those that it needs.
-CRATES = ("cupyrite-pathfinder", "cupyrite-sys", "cupyrite-ptx", "cupyrite-cpu", "cupyrite-cudart", "cupyrite")
+CRATES = (
+    "cupyrite-pathfinder",
+    "cupyrite-sys",
+    "cupyrite-ptx",
+    "cupyrite-cpu",
+    "cupyrite-cudart",
+    "cupyrite",
+    "cupyrite-doctor",
+)
 STEPS = ("build", "check", "pip", "uv", "sdist", "conda", "crates", "old-system")
 OLDEST = (3, 11)
 #: Seconds for one command: a build with link-time optimisation, large packages over a slow network.

@@ -19,11 +19,11 @@
 //!
 //! This crate provides ownership, lifetimes, the right current context, and errors that explain themselves; the Python
 //! package `cuda.core` is built on it. Raw declarations belong to `cupyrite-sys`, the search for libraries to
-//! `cupyrite-pathfinder`, and Python objects to `cupyrite-python`.
+//! `cupyrite-pathfinder`, the diagnosis of installations to `cupyrite-doctor`, and Python objects to `cupyrite-python`.
 //!
 //! `CUPYRITE_DEVICE` (`auto`, `gpu` or `cpu`) decides at the first use of the driver which device runs the program;
-//! see [`backend`]. [`doctor::examine`] diagnoses an installation that does not work and suggests fixes. [`mod@test`]
-//! gives each test of a program a device of its own.
+//! see [`backend`]. [`mod@test`] gives each test of a program a device of its own. The crate `cupyrite-doctor` diagnoses
+//! an installation that does not work and suggests fixes.
 
 mod after_wait;
 mod array;
@@ -34,7 +34,6 @@ mod compile;
 mod context;
 #[doc(hidden)]
 pub mod destroyed;
-pub mod doctor;
 mod error;
 mod fork;
 pub mod graph;

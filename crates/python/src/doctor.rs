@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cupyrite::doctor::{Facts, Interpreter, Style, examine};
+use cupyrite_doctor::{Facts, Interpreter, Style, examine};
 use pyo3::prelude::*;
 
 /// Adds `doctor` to the module.

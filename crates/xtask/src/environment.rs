@@ -44,6 +44,8 @@ const WHEEL_INPUTS: &[&str] = &[
     "crates/runtime",
     "crates/core/src",
     "crates/core/Cargo.toml",
+    "crates/doctor/src",
+    "crates/doctor/Cargo.toml",
     "crates/python",
 ];
 

@@ -1,8 +1,8 @@
 //! Reports what is installed, whether kernels can be compiled and run, and how to fix problems.
 //!
 //! ```text
-//! cargo run --release --example doctor
-//! cargo run --release --example doctor -- --json
+//! cargo run --release --package cupyrite-doctor --example doctor
+//! cargo run --release --package cupyrite-doctor --example doctor -- --json
 //! ```
 //!
 //! The exit status is 0 only if a kernel ran.
@@ -10,7 +10,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use cupyrite::doctor::{Facts, examine};
+use cupyrite_doctor::{Facts, examine};
 
 fn main() -> ExitCode {
     let mut json = false;

@@ -387,7 +387,7 @@ fn the_closest_name_is_offered() {
 /// The documentation and the doctor list the same variables of the project.
 #[test]
 fn documented_variables_are_known() {
-    let page = include_str!("../../../../../docs/environment.md");
+    let page = include_str!("../../../../docs/environment.md");
     for word in page.split(|c: char| !(c.is_ascii_uppercase() || c == '_')) {
         if !word.starts_with("CUPYRITE_") || word.ends_with('_') {
             continue;

@@ -164,7 +164,7 @@ fn a_path_keeps_its_end() {
 
 #[test]
 fn the_json_has_the_documented_fields() {
-    let page = include_str!("../../../../../docs/doctor.md");
+    let page = include_str!("../../../../docs/doctor.md");
     for report in [healthy().report(), crowded()] {
         let value: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
         assert_eq!(value["format"], 1);
@@ -201,7 +201,7 @@ fn fields(value: &serde_json::Value, names: &mut Vec<String>) {
 /// Every problem code is documented.
 #[test]
 fn the_codes_are_documented() {
-    let page = include_str!("../../../../../docs/doctor.md");
+    let page = include_str!("../../../../docs/doctor.md");
     let sources = [
         include_str!("../problems.rs"),
         include_str!("../mismatches.rs"),

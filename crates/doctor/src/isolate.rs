@@ -112,7 +112,7 @@ mod child {
     use libc::c_int;
 
     use super::{End, Outcome};
-    use crate::doctor::probe::{self, Message};
+    use crate::probe::{self, Message};
 
     /// Bytes kept of the child's output.
     const SAID: u64 = 2000;

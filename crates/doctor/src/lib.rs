@@ -1,7 +1,7 @@
 //! The doctor: reports what is installed, whether kernels can be compiled and run, and how to fix problems.
 //!
 //! ```no_run
-//! use cupyrite::doctor::{Facts, examine};
+//! use cupyrite_doctor::{Facts, examine};
 //!
 //! let report = examine(&Facts::default());
 //! print!("{report}"); // one screen
@@ -14,8 +14,8 @@
 //! checks a small kernel. This happens in a child process if this process has only one thread, so that a driver that
 //! hangs or a library that crashes becomes a line of the report; see [`Facts::in_process`].
 //!
-//! This module searches, judges and renders. How things are found belongs to `cupyrite-pathfinder`; facts about a
-//! Python interpreter are passed in.
+//! This crate searches, judges and renders. How things are found belongs to `cupyrite-pathfinder`, and what the kernel
+//! of the main test is launched with to `cupyrite`; facts about a Python interpreter are passed in.
 
 mod clients;
 mod find;

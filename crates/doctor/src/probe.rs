@@ -5,12 +5,13 @@
 
 use std::time::Instant;
 
+use cupyrite::{Device, Error, Kernel, LaunchConfig, ObjectCode, Program};
 use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::{self, CudaLibrary, LoadErrorKind};
+use cupyrite_sys::nvrtc::nvrtcResult;
 use serde::{Deserialize, Serialize};
 
 use super::report::{Backend, DeviceInfo, Step, Version};
-use crate::{Device, Error, Kernel, LaunchConfig, ObjectCode, Program};
 
 /// The findings so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -150,7 +151,7 @@ impl Runner<'_> {
     }
 
     fn driver(&mut self) -> Option<Device> {
-        let backend = self.step(Stage::Choose, crate::backend::backend)?;
+        let backend = self.step(Stage::Choose, cupyrite::backend)?;
         self.known.backend = Some(match backend {
             loader::Backend::Gpu => Backend::Gpu,
             loader::Backend::Cpu => Backend::Cpu,
@@ -188,12 +189,7 @@ impl Runner<'_> {
     }
 
     fn nvrtc(&mut self) -> Option<()> {
-        let version = self.step(Stage::LoadNvrtc, || {
-            let (mut major, mut minor) = (0, 0);
-            // SAFETY: `major` and `minor` are valid for one integer each.
-            unsafe { crate::error::nvrtc!(nvrtcVersion(&mut major, &mut minor))? };
-            Ok((major, minor))
-        });
+        let version = self.step(Stage::LoadNvrtc, nvrtc_version);
         self.known.nvrtc_path = path_of(CudaLibrary::Nvrtc);
         self.known.nvrtc_found_via = loader::library_found_via(CudaLibrary::Nvrtc);
         let (major, minor) = version?;
@@ -270,47 +266,33 @@ fn path_of(library: CudaLibrary) -> Option<String> {
     loader::library_path(library).map(|path| path.to_string_lossy().into_owned())
 }
 
+/// NVRTC's version.
+fn nvrtc_version() -> Result<(i32, i32), Error> {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: `major` and `minor` are valid for one integer each.
+    match unsafe { cupyrite_sys::nvrtc::nvrtcVersion(&mut major, &mut minor) } {
+        Ok(nvrtcResult::NVRTC_SUCCESS) => Ok((major, minor)),
+        Ok(status) => Err(Error::Nvrtc {
+            call: "nvrtcVersion",
+            status,
+            log: String::new(),
+        }),
+        Err(error) => Err(Error::from(error.clone())),
+    }
+}
+
 /// A device's properties, without creating a context.
 fn describe(ordinal: usize) -> Result<DeviceInfo, Error> {
-    use cupyrite_sys::driver::CUdevice_attribute as Attribute;
-    use std::ffi::{CStr, c_char, c_int};
-
-    let mut handle = cupyrite_sys::driver::CUdevice::default();
-    let mut name = [0 as c_char; 256];
-    let mut memory = 0usize;
-    let (mut major, mut minor) = (0, 0);
-    // SAFETY: every result pointer is valid, and the name's buffer is one byte longer than the length passed.
-    unsafe {
-        crate::error::driver!(cuDeviceGet(&mut handle, ordinal as c_int))?;
-        crate::error::driver!(cuDeviceGetName(
-            name.as_mut_ptr(),
-            name.len() as c_int - 1,
-            handle
-        ))?;
-        crate::error::driver!(cuDeviceTotalMem(&mut memory, handle))?;
-        for (place, attribute) in [
-            (
-                &mut major,
-                Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-            ),
-            (
-                &mut minor,
-                Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-            ),
-        ] {
-            crate::error::driver!(cuDeviceGetAttribute(place, attribute, handle))?;
-        }
-    }
-    // SAFETY: the last byte is never written and is 0.
-    let name = unsafe { CStr::from_ptr(name.as_ptr()) };
+    let device = Device::new(ordinal)?;
+    let capability = device.compute_capability()?;
     Ok(DeviceInfo {
         ordinal,
-        name: name.to_string_lossy().into_owned(),
+        name: device.name()?,
         compute_capability: Version {
-            major: u32::try_from(major).unwrap_or(0),
-            minor: u32::try_from(minor).unwrap_or(0),
+            major: capability.major,
+            minor: capability.minor,
         },
-        memory: memory as u64,
+        memory: device.total_memory()? as u64,
     })
 }
 
