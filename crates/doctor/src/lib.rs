@@ -17,16 +17,15 @@
 //! This crate searches, judges and renders. How things are found belongs to `cupyrite-pathfinder`, and what the kernel
 //! of the main test is launched with to `cupyrite`; facts about a Python interpreter are passed in.
 
-mod clients;
+mod evidence;
 mod find;
 mod isolate;
 mod machine;
-mod mismatches;
 mod probe;
-mod problems;
 mod python;
 mod render;
 mod report;
+mod rules;
 #[cfg(test)]
 mod tests;
 mod variables;
@@ -35,6 +34,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cupyrite_pathfinder::{Environment, Finder};
+
+use evidence::Evidence;
 
 pub use render::Style;
 pub use report::{
@@ -111,7 +112,7 @@ fn judge(
         Some(_) => python::look(&imports, facts.package.as_deref()),
         None => python::Python::default(),
     };
-    let evidence = problems::Evidence {
+    let evidence = Evidence {
         facts,
         variables,
         files,
@@ -123,11 +124,11 @@ fn judge(
         kernel_module: machine::kernel_module(files),
         python: &python,
     };
-    let mut problems = problems::all(&evidence);
+    let mut problems = rules::all(&evidence);
     // Problems of equal severity keep the order of the rules.
     problems.sort_by_key(|problem| problem.severity);
 
-    let problems::Evidence {
+    let Evidence {
         headers,
         kernel_module,
         ..

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use cupyrite_pathfinder::files::{FileEntry, FileSystem};
 use sha2::{Digest, Sha256};
 
-use super::clients::CLIENTS;
 use super::report::{ModuleOrigin, Package};
+use super::rules::CLIENTS;
 
 /// NVIDIA's packages whose modules Cupyrite replaces, and Cupyrite's stand-ins for them.
 pub(crate) const SHARED_NAMES: &[&str] = &[

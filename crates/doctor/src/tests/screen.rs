@@ -202,12 +202,11 @@ fn fields(value: &serde_json::Value, names: &mut Vec<String>) {
 #[test]
 fn the_codes_are_documented() {
     let page = include_str!("../../../../docs/doctor.md");
-    let sources = [
-        include_str!("../problems.rs"),
-        include_str!("../mismatches.rs"),
-        include_str!("../clients.rs"),
-        include_str!("../variables.rs"),
-    ];
+    let rules = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules");
+    let files = std::fs::read_dir(rules).expect("the folder of the rules");
+    let sources: Vec<String> = files
+        .map(|file| std::fs::read_to_string(file.expect("a rule").path()).expect("UTF-8"))
+        .collect();
     let mut seen = 0;
     for source in sources {
         // A code is a string of lower-case words with hyphens, at the end of its line.

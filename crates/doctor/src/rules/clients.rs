@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::problems::Evidence;
-use super::report::{Backend, Fix, Problem, Severity};
-use super::variables;
+use crate::evidence::Evidence;
+use crate::report::{Backend, Fix, Problem, Severity};
+use crate::variables;
 
 /// The packages, in pip's spelling.
 pub(crate) const CLIENTS: &[&str] = &["numba-cuda", "numba-cuda-mlir", "pycuda"];
