@@ -9,7 +9,7 @@ use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaExtent};
 use crate::channel;
 use crate::checked::{get, non_null, put, put_optional};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Res;
 
 /// The driver's descriptor of an array.
@@ -43,7 +43,7 @@ fn create(out: u64, desc: u64, extent: cudaExtent, flags: u32) -> Res {
     })
 }
 
-entries! {
+runtime_entry_points! {
     fn malloc_array "cudaMallocArray" (out: u64, desc: u64, width: usize, height: usize, flags: u32) {
         create(out, desc, cudaExtent { width, height, depth: 0 }, flags)
     }

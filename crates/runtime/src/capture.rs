@@ -6,7 +6,7 @@ use cupyrite_sys::driver::{
 
 use crate::checked::{get, non_null, put, put_optional};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::stream::handle;
 
 fn mode(of: u32) -> CUstreamCaptureMode {
@@ -28,7 +28,7 @@ fn edges(of: u64) -> *const CUgraphEdgeData {
     of as *const CUgraphEdgeData
 }
 
-entries! {
+runtime_entry_points! {
     fn begin_capture "cudaStreamBeginCapture" | "cudaStreamBeginCapture_ptsz" (stream: u64, wanted: u32) {
         context::current()?;
         cu!(cuStreamBeginCapture(handle::<PER_THREAD>(stream), mode(wanted)))

@@ -9,7 +9,7 @@ use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaChannelFormatKind as Chan
 use crate::array;
 use crate::checked::{non_null, plain, put};
 use crate::context;
-use crate::entry::{Entry, entries};
+use crate::entry::{Entry, runtime_entry_points};
 use crate::errors::{Error, Res};
 
 plain!(cudaChannelFormatDesc);
@@ -149,7 +149,7 @@ extern "C" fn create_channel_desc(x: i32, y: i32, z: i32, w: i32, f: i32) -> cud
     }
 }
 
-entries! {
+runtime_entry_points! {
     fn get_channel_desc "cudaGetChannelDesc" (out: u64, array: u64) {
         non_null(out)?;
         context::current()?;

@@ -10,7 +10,7 @@ use cupyrite_sys::driver::{CUcontext, CUdevice};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::checked::{get_array, put};
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::thread;
 
@@ -186,7 +186,7 @@ fn reset(device: CUdevice) -> Res {
     cu!(cuDevicePrimaryCtxReset(device))
 }
 
-entries! {
+runtime_entry_points! {
     fn get_device_count "cudaGetDeviceCount" (out: u64) {
         crate::checked::non_null(out)?;
         put(out, device_count()?)

@@ -7,7 +7,7 @@ use cupyrite_sys::loader::per_thread_default_stream;
 use cupyrite_sys::runtime::cudaMemcpyKind;
 
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::stream::handle;
 
@@ -130,7 +130,7 @@ fn linear(to: u64, from: u64, count: usize, kind: u32, execution: Execution) -> 
     }
 }
 
-entries! {
+runtime_entry_points! {
     fn memcpy "cudaMemcpy" | "cudaMemcpy_ptds" (to: u64, from: u64, count: usize, kind: u32) {
         linear(to, from, count, kind, Execution::sync::<PER_THREAD>())
     }

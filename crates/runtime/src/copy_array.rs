@@ -7,7 +7,7 @@ use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUarray, CUmemorytype};
 
 use crate::copy::{CopyDirection, Execution};
 use crate::copy_nd::element_bytes;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::{array, context};
 
@@ -228,7 +228,7 @@ const fn spot(array: u64, x: usize, y: usize) -> End {
     End::Array(Spot { array, x, y })
 }
 
-entries! {
+runtime_entry_points! {
     fn to_array_2d "cudaMemcpy2DToArray" | "cudaMemcpy2DToArray_ptds"
         (to: u64, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32) {
         let memory = source(kind)?;

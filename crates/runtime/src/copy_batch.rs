@@ -5,7 +5,7 @@ use cupyrite_sys::runtime::{cudaMemcpy3DBatchOp, cudaMemcpyAttributes};
 
 use crate::checked::{get, get_array, plain};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::stream::handle;
 
 // The structures have the driver's layout and values.
@@ -13,7 +13,7 @@ const _: () = assert!(size_of::<cudaMemcpyAttributes>() == size_of::<CUmemcpyAtt
 const _: () = assert!(size_of::<cudaMemcpy3DBatchOp>() == size_of::<CUDA_MEMCPY3D_BATCH_OP>());
 plain!(CUmemcpyAttributes, CUDA_MEMCPY3D_BATCH_OP);
 
-entries! {
+runtime_entry_points! {
     fn memcpy_batch "cudaMemcpyBatchAsync" | "cudaMemcpyBatchAsync_ptsz"
         (to: u64, from: u64, sizes: u64, count: usize, attributes: u64, indices: u64, n: usize, stream: u64) {
         context::current()?;

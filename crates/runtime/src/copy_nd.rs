@@ -13,7 +13,7 @@ use cupyrite_sys::runtime::{
 
 use crate::checked::{get, plain};
 use crate::copy::{CopyDirection, Execution};
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::{context, peer};
 
@@ -324,7 +324,7 @@ fn plane(rows: Rows, kind: u32, execution: Execution) -> Res {
     )
 }
 
-entries! {
+runtime_entry_points! {
     fn memcpy_2d "cudaMemcpy2D" | "cudaMemcpy2D_ptds"
         (to: u64, to_pitch: usize, from: u64, from_pitch: usize, width: usize, height: usize, kind: u32) {
         let rows = Rows { to, to_pitch, from, from_pitch, width, height };

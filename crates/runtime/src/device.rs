@@ -10,7 +10,7 @@ use cupyrite_sys::runtime;
 
 use crate::checked::{get_text, non_null, put, put_bytes};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 
 /// Implied in every context that the runtime creates.
@@ -49,7 +49,7 @@ fn limit(which: u32) -> Res<CUlimit> {
     }
 }
 
-entries! {
+runtime_entry_points! {
     fn get_attribute "cudaDeviceGetAttribute" (out: u64, which: u32, ordinal: i32) {
         non_null(out)?;
         let device = context::device(ordinal)?;

@@ -11,7 +11,7 @@ use cupyrite_sys::runtime::{cudaIpcEventHandle_t, cudaIpcMemHandle_t};
 
 use crate::checked::{get, get_text, non_null, plain, put, put_optional};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::managed::same_layout;
 use crate::version::VERSION;
@@ -59,7 +59,7 @@ fn entry_point(
     }
 }
 
-entries! {
+runtime_entry_points! {
     fn get_entry_point "cudaGetDriverEntryPoint" | "cudaGetDriverEntryPoint_ptsz"
         (name: u64, out: u64, flags: u64, status: u64) {
         // The driver refuses versions newer than its own.

@@ -23,8 +23,8 @@ unsafe impl Sync for Entry {}
 ///
 /// A leading `quiet;` defines functions that do not change the thread's last error. `also [...]` adds entry points
 /// defined separately because they do not return a status.
-macro_rules! entries {
-    (quiet; $($rest:tt)*) => { $crate::entry::entries!(@with $crate::entry::guard_quiet; $($rest)*); };
+macro_rules! runtime_entry_points {
+    (quiet; $($rest:tt)*) => { $crate::entry::runtime_entry_points!(@with $crate::entry::guard_quiet; $($rest)*); };
     (@with $guard:path; $($(#[$doc:meta])* fn $name:ident $c:literal $(| $per_thread:literal)*
         ($($arg:ident: $ty:ty),* $(,)?) $body:block)* $(also [$($by_hand:expr),* $(,)?])?) => {
         $(
@@ -49,9 +49,9 @@ macro_rules! entries {
             $($($by_hand,)*)?
         ];
     };
-    ($($rest:tt)*) => { $crate::entry::entries!(@with $crate::entry::guard; $($rest)*); };
+    ($($rest:tt)*) => { $crate::entry::runtime_entry_points!(@with $crate::entry::guard; $($rest)*); };
 }
-pub(crate) use entries;
+pub(crate) use runtime_entry_points;
 
 /// Runs an entry point's body; turns a panic into a status.
 pub(crate) fn guard_quiet(body: impl FnOnce() -> Res) -> u32 {

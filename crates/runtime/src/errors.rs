@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_void};
 use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::{LoadError, LoadErrorKind};
 
-use crate::entry::{Entry, entries};
+use crate::entry::{Entry, runtime_entry_points};
 use crate::thread;
 
 /// A `cudaError_t`; includes success, for a thread's last error.
@@ -231,7 +231,7 @@ extern "C" fn string(error: u32) -> *const c_char {
         .as_ptr()
 }
 
-entries! { quiet;
+runtime_entry_points! { quiet;
     fn get_last_error "cudaGetLastError" () {
         match thread::take_last_error() {
             Error::SUCCESS => Ok(()),

@@ -4,7 +4,7 @@ use cupyrite_sys::driver::CUevent;
 
 use crate::checked::{non_null, put};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::stream::handle;
 
@@ -27,7 +27,7 @@ fn create(out: u64, flags: u32) -> Res {
     })
 }
 
-entries! {
+runtime_entry_points! {
     fn event_create "cudaEventCreate" (out: u64) {
         create(out, 0)
     }

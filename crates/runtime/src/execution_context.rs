@@ -13,7 +13,7 @@ use cupyrite_sys::driver::{
 
 use crate::checked::{non_null, put};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::graph::array;
 use crate::stream;
@@ -116,7 +116,7 @@ fn create_stream(out: u64, handle: u64, flags: u32, priority: i32) -> Res {
     })
 }
 
-entries! {
+runtime_entry_points! {
     fn device_context "cudaDeviceGetExecutionCtx" (out: u64, device: i32) {
         non_null(out)?;
         put(out, context::primary(context::device(device)?)? as u64)

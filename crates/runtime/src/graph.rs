@@ -9,7 +9,7 @@ use cupyrite_sys::driver::{
 
 use crate::checked::{non_null, put};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Res;
 
 /// The address of an array that the driver reads or writes.
@@ -33,7 +33,7 @@ pub(crate) fn host_function(address: u64) -> CUhostFn {
     unsafe { std::mem::transmute::<usize, CUhostFn>(address as usize) }
 }
 
-entries! {
+runtime_entry_points! {
     fn graph_create "cudaGraphCreate" (out: u64, flags: u32) {
         non_null(out)?;
         context::current()?;

@@ -7,7 +7,7 @@ use cupyrite_sys::driver::{
 
 use crate::checked::{get, non_null, plain, put};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Res;
 use crate::stream::handle;
 
@@ -21,7 +21,7 @@ fn instantiate(out: u64, graph: u64, flags: u64) -> Res {
     put(out, exec as u64)
 }
 
-entries! {
+runtime_entry_points! {
     fn graph_instantiate "cudaGraphInstantiate" (out: u64, graph: u64, flags: u64) {
         instantiate(out, graph, flags)
     }

@@ -17,7 +17,7 @@ use cupyrite_sys::runtime::{
 use crate::checked::{get, non_null, plain, put};
 use crate::copy::CopyDirection;
 use crate::copy_nd::{element_bytes, translate};
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::graph::{added, array, host_function};
 use crate::{context, execution_context, kernel};
@@ -375,7 +375,7 @@ fn exec_copy(exec: u64, node: u64, copy: CUDA_MEMCPY3D) -> Res {
     ))
 }
 
-entries! {
+runtime_entry_points! {
     fn add_kernel "cudaGraphAddKernelNode" (out: u64, graph: u64, before: u64, count: usize, params: u64) {
         let params = kernel_params(params)?;
         added(out, |node| cu!(cuGraphAddKernelNode(node, graph as CUgraph, array(before), count, &params)))

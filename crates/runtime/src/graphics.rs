@@ -4,7 +4,7 @@ use cupyrite_sys::driver::{CUGLDeviceList, CUarray, CUdevice, CUdeviceptr, CUgra
 
 use crate::checked::{get_array, non_null, put, put_optional};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::stream::handle;
 
@@ -29,7 +29,7 @@ fn listed(count: i32, list: u64) -> Res<Vec<CUgraphicsResource>> {
         .collect())
 }
 
-entries! {
+runtime_entry_points! {
     fn register_buffer "cudaGraphicsGLRegisterBuffer" (out: u64, buffer: u32, flags: u32) {
         register(out, |resource| cu!(cuGraphicsGLRegisterBuffer(resource, buffer, flags)))
     }

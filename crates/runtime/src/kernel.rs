@@ -11,7 +11,7 @@ use cupyrite_sys::runtime::{cudaFuncAttribute, cudaFuncAttributes, cudaSharedMem
 
 use crate::checked::{get, non_null, plain, put, put_optional};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::launch;
 
@@ -73,7 +73,7 @@ fn occupancy(out: u64, func: u64, threads: i32, shared: usize, flags: u32) -> Re
     put(out, blocks)
 }
 
-entries! {
+runtime_entry_points! {
     fn func_get_attributes "cudaFuncGetAttributes" (out: u64, func: u64) {
         non_null(out)?;
         context::current()?;

@@ -7,7 +7,7 @@ use cupyrite_sys::runtime::{cudaLaunchConfig_t, dim3};
 
 use crate::checked::{get, plain};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::stream::handle;
 
@@ -88,7 +88,7 @@ fn launch(func: u64, config: &CUlaunchConfig, arguments: u64) -> Res {
     explain(outcome, grid, block)
 }
 
-entries! {
+runtime_entry_points! {
     fn launch_kernel "cudaLaunchKernel" | "cudaLaunchKernel_ptsz"
         (func: u64, grid: dim3, block: dim3, arguments: u64, shared: usize, stream: u64) {
         let wanted = cudaLaunchConfig_t {

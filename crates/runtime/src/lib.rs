@@ -5,10 +5,10 @@
 //! last error, copy directions, device properties, and the conversion of parameters and statuses. Does not belong here:
 //! the work itself, which a driver performs on a GPU or the CPU device.
 //!
-//! An entry point is a thin shim made by `entries!`. Pointer arguments arrive as numbers, and memory that this crate
-//! accesses itself is checked first (`checked`). A panic never crosses the FFI boundary. Handles are the driver's: a
-//! `cudaStream_t` is a `CUstream`, a `cudaKernel_t` is a `CUkernel`, and the driver validates them. On the two ABIs
-//! this crate is built for (System V x86-64, AAPCS64), a pointer argument and a 64-bit integer are passed alike.
+//! An entry point is a thin shim made by `runtime_entry_points!`. Pointer arguments arrive as numbers, and memory that
+//! this crate accesses itself is checked first (`checked`). A panic never crosses the FFI boundary. Handles are the
+//! driver's: a `cudaStream_t` is a `CUstream`, a `cudaKernel_t` is a `CUkernel`, and the driver validates them. On the
+//! two ABIs this crate is built for (System V x86-64, AAPCS64), a pointer argument and a 64-bit integer are passed alike.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};

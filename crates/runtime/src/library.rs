@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use cupyrite_sys::driver::{CUdeviceptr, CUjit_option, CUkernel, CUlibrary, CUlibraryOption};
 
 use crate::checked::{get_text, non_null, put, put_optional};
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::{capture, context, kernel};
 
@@ -64,7 +64,7 @@ fn load_file(out: u64, path: u64, o: &Options) -> Res {
     put_library(out, library)
 }
 
-entries! {
+runtime_entry_points! {
     fn library_load_data "cudaLibraryLoadData"
         (out: u64, code: u64, jit: u64, jit_values: u64, jit_count: u32, options: u64, values: u64, count: u32) {
         load_data(out, code, &Options {

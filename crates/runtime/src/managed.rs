@@ -5,7 +5,7 @@ use cupyrite_sys::runtime::cudaMemLocation;
 
 use crate::checked::{Plain, get, get_array, non_null, plain};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Res;
 use crate::stream::handle;
 
@@ -34,7 +34,7 @@ fn targets(locations: u64, indices: u64, count: usize) -> Res<(Vec<CUmemLocation
     Ok((get_array(locations, count)?, get_array(indices, count)?))
 }
 
-entries! {
+runtime_entry_points! {
     fn mem_advise "cudaMemAdvise" (address: u64, count: usize, advice: u32, place: cudaMemLocation) {
         context::current()?;
         cu!(cuMemAdvise(address, count, CUmem_advise(advice as _), location(place)))

@@ -8,7 +8,7 @@ use cupyrite_sys::runtime::{self, cudaExtent, cudaPitchedPtr};
 
 use crate::checked::{non_null, put, put_optional};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 
 /// Element size for `cudaMallocPitch`, in bytes: that of the largest coalesced access.
@@ -61,7 +61,7 @@ fn host_alloc(out: u64, size: usize, flags: u32) -> Res {
     })
 }
 
-entries! {
+runtime_entry_points! {
     fn malloc "cudaMalloc" (out: u64, size: usize) {
         non_null(out)?;
         context::current()?;

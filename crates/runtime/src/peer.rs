@@ -4,7 +4,7 @@ use cupyrite_sys::driver::{CUcontext, CUdevice_P2PAttribute};
 
 use crate::checked::{non_null, put};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::stream::handle;
 
@@ -14,7 +14,7 @@ pub(crate) fn context_of(ordinal: i32) -> Res<CUcontext> {
     Ok(context::primary(device)? as CUcontext)
 }
 
-entries! {
+runtime_entry_points! {
     fn can_access "cudaDeviceCanAccessPeer" (out: u64, ordinal: i32, peer: i32) {
         non_null(out)?;
         let (device, peer) = (context::device(ordinal)?, context::device(peer)?);

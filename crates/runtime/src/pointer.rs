@@ -7,13 +7,13 @@ use cupyrite_sys::runtime::{cudaMemoryType, cudaPointerAttributes};
 
 use crate::checked::{non_null, put};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Error;
 
 /// `cudaInvalidDeviceId`: the device of memory without a device.
 const NO_DEVICE: i32 = -2;
 
-entries! {
+runtime_entry_points! {
     fn pointer_get_attributes "cudaPointerGetAttributes" (out: u64, address: u64) {
         non_null(out)?;
         context::ready()?;

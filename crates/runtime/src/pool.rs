@@ -8,7 +8,7 @@ use cupyrite_sys::driver::{
 
 use crate::checked::{non_null, put};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::stream::handle;
 
 /// Writes a pool handle to the caller.
@@ -16,7 +16,7 @@ fn put_pool(out: u64, pool: CUmemoryPool) -> crate::errors::Res {
     put(out, pool as u64)
 }
 
-entries! {
+runtime_entry_points! {
     fn malloc_async "cudaMallocAsync" | "cudaMallocAsync_ptsz" (out: u64, size: usize, stream: u64) {
         non_null(out)?;
         context::current()?;

@@ -6,7 +6,7 @@ use cupyrite_sys::driver::{CUdevice, CUdevice_attribute};
 use cupyrite_sys::runtime::{cudaDeviceProp, cudaDeviceProp_cuda12, cudaUUID_t};
 
 use crate::checked::{get, non_null, plain, put};
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Res;
 use crate::{context, device};
 
@@ -225,7 +225,7 @@ fn fitness(wanted: &cudaDeviceProp, have: &cudaDeviceProp) -> u32 {
             * 20
 }
 
-entries! {
+runtime_entry_points! {
     fn get_properties "cudaGetDeviceProperties" (out: u64, ordinal: i32) {
         non_null(out)?;
         let device = context::device(ordinal)?;

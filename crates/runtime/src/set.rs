@@ -4,7 +4,7 @@ use cupyrite_sys::runtime::{cudaExtent, cudaPitchedPtr};
 
 use crate::context;
 use crate::copy::Execution;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 
 fn line(address: u64, value: u8, count: usize, execution: Execution) -> Res {
@@ -70,7 +70,7 @@ fn volume(to: cudaPitchedPtr, value: u8, extent: cudaExtent, execution: Executio
     Ok(())
 }
 
-entries! {
+runtime_entry_points! {
     fn memset "cudaMemset" | "cudaMemset_ptds" (address: u64, value: i32, count: usize) {
         line(address, value as u8, count, Execution::sync::<PER_THREAD>())
     }

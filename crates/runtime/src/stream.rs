@@ -10,7 +10,7 @@ use cupyrite_sys::loader;
 
 use crate::checked::{non_null, put, put_optional};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Error;
 
 /// `cudaStreamLegacy`.
@@ -55,7 +55,7 @@ fn create(out: u64, flags: u32, priority: i32) -> crate::errors::Res {
     })
 }
 
-entries! {
+runtime_entry_points! {
     fn stream_create "cudaStreamCreate" (out: u64) {
         create(out, 0, 0)
     }

@@ -4,10 +4,10 @@ use cupyrite_sys::driver::CUDA_RESOURCE_DESC;
 
 use crate::checked::{get, non_null, put};
 use crate::context;
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::texture::{resource_from_driver, resource_to_driver};
 
-entries! {
+runtime_entry_points! {
     fn surface_create "cudaCreateSurfaceObject" (out: u64, resource: u64) {
         non_null(out)?;
         non_null(resource)?;

@@ -11,7 +11,7 @@ use cupyrite_sys::runtime::{
 };
 
 use crate::checked::{get, non_null, plain, put};
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::{array, channel, context};
 
@@ -211,7 +211,7 @@ fn create(out: u64, resource: u64, texture: u64, view: u64) -> Res {
     })
 }
 
-entries! {
+runtime_entry_points! {
     fn texture_create "cudaCreateTextureObject" (out: u64, resource: u64, texture: u64, view: u64) {
         create(out, resource, texture, view)
     }

@@ -1,12 +1,12 @@
 //! Versions of the runtime and the driver.
 
 use crate::checked::{non_null, put};
-use crate::entry::{cu, entries};
+use crate::entry::{cu, runtime_entry_points};
 
 /// The version of the runtime API this crate implements, as 1000 × major + 10 × minor.
 pub(crate) const VERSION: i32 = 13050;
 
-entries! {
+runtime_entry_points! {
     fn runtime_get_version "cudaRuntimeGetVersion" (out: u64) {
         non_null(out)?;
         put(out, VERSION)

@@ -3,9 +3,9 @@
 //! Belongs here: what the driver API documents (contexts, streams, events, memory operations, modules, launches) and
 //! validation of all arguments. Does not belong here: PTX (the engine) and allocation (`crate::memory`).
 //!
-//! An entry point is a thin shim made by `entries!`. Pointer and handle arguments arrive as numbers and are checked
-//! before use (`entry::caller_memory`, `entry::handles`). A panic never crosses the FFI boundary. On the two ABIs this
-//! crate is built for (System V x86-64, AAPCS64), a pointer argument and a 64-bit integer are passed alike.
+//! An entry point is a thin shim made by `driver_entry_points!`. Pointer and handle arguments arrive as numbers and are
+//! checked before use (`entry::caller_memory`, `entry::handles`). A panic never crosses the FFI boundary. On the two
+//! ABIs this crate is built for (System V x86-64, AAPCS64), a pointer argument and a 64-bit integer are passed alike.
 
 mod array;
 mod checkpoint;

@@ -8,7 +8,7 @@ use cupyrite_sys::tensor_map::{MAX_RANK, TensorMapDescription, TensorMapMode};
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{Plain, get, get_array, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs;
 use crate::tensor_map::{BYTES, decode, encode};
@@ -80,7 +80,7 @@ fn encode_at(out: u64, common: &Common, mode: impl FnOnce(usize) -> Res<TensorMa
     put(out, encode(&description))
 }
 
-entries! {
+driver_entry_points! {
     fn encode_tiled "cuTensorMapEncodeTiled" (out: u64, data_type: u32, rank: u32, address: u64, dims: u64, strides: u64,
         box_dims: u64, element_strides: u64, interleave: u32, swizzle: u32, l2_promotion: u32, fill: u32) {
         let common = Common {

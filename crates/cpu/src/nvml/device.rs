@@ -2,7 +2,7 @@
 
 use cupyrite_sys::nvml::{nvmlPciInfo_st, nvmlPciInfoExt_v1_t, nvmlReturn_t, nvmlUUID_v1_t};
 
-use super::{Res, bad, entries, get, get_text, put, put_text};
+use super::{Res, bad, get, get_text, nvml_entry_points, put, put_text};
 use crate::driver::{self, DeviceFacts};
 use crate::memory::checked;
 
@@ -138,7 +138,7 @@ fn architecture((major, minor): (i32, i32)) -> u32 {
     }
 }
 
-entries! {
+nvml_entry_points! {
     fn count "nvmlDeviceGetCount" (out: u64) { put(out, all()?.len() as u32) }
     fn count_v2 "nvmlDeviceGetCount_v2" (out: u64) { put(out, all()?.len() as u32) }
     fn handle_by_index "nvmlDeviceGetHandleByIndex" (index: u32, out: u64) { by_index(index, out) }

@@ -8,7 +8,7 @@ use cupyrite_sys::nvml::{nvmlDevice_t, nvmlEventData_st, nvmlReturn_t};
 use parking_lot::Mutex;
 
 use super::device::{all, by_handle, handle_of};
-use super::{Res, entries, put};
+use super::{Res, nvml_entry_points, put};
 use crate::driver::{Code, faults};
 
 const INVALID: nvmlReturn_t = nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT;
@@ -120,7 +120,7 @@ fn wait(set: u64, out: u64, timeout: u32) -> Res {
     )
 }
 
-entries! {
+nvml_entry_points! {
     fn set_create "nvmlEventSetCreate" (out: u64) { create(out) }
     fn set_free "nvmlEventSetFree" (set: u64) {
         with_sets(|sets, _| sets.remove(&set)).map(|_| ()).ok_or(INVALID)

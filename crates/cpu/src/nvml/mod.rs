@@ -43,8 +43,8 @@ unsafe impl Sync for Entry {}
 
 /// Defines entry points and the table `ENTRIES` that lists them: `fn name "nvmlName" (args) { body }`, where the body
 /// returns a [`Res`]. A leading `bare;` omits the check that `nvmlInit` was called.
-macro_rules! entries {
-    (bare; $($rest:tt)*) => { $crate::nvml::entries!(@with $crate::nvml::guard_bare; $($rest)*); };
+macro_rules! nvml_entry_points {
+    (bare; $($rest:tt)*) => { $crate::nvml::nvml_entry_points!(@with $crate::nvml::guard_bare; $($rest)*); };
     (@with $guard:path; $(fn $name:ident $c:literal ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
             extern "C" fn $name($($arg: $ty),*) -> u32 {
@@ -56,9 +56,9 @@ macro_rules! entries {
             $($crate::nvml::Entry { name: $c, address: $name as *const std::ffi::c_void }),*
         ];
     };
-    ($($rest:tt)*) => { $crate::nvml::entries!(@with $crate::nvml::guard; $($rest)*); };
+    ($($rest:tt)*) => { $crate::nvml::nvml_entry_points!(@with $crate::nvml::guard; $($rest)*); };
 }
-use entries;
+use nvml_entry_points;
 
 /// Runs an entry point's body; turns a panic into a status.
 fn guard_bare(body: impl FnOnce() -> Res) -> u32 {

@@ -6,7 +6,7 @@ use cupyrite_sys::nvml::{
 };
 
 use super::device::by_handle;
-use super::{Res, bad, entries, put};
+use super::{Res, bad, nvml_entry_points, put};
 use crate::driver;
 use crate::memory::{AddressSpace, checked};
 
@@ -84,7 +84,7 @@ fn zero(device: u64, out: u64) -> Res {
     put(out, 0u32)
 }
 
-entries! {
+nvml_entry_points! {
     fn clock "nvmlDeviceGetClock" (device: u64, kind: u32, id: u32, out: u64) {
         match nvmlClockId_t(id) {
             nvmlClockId_t::NVML_CLOCK_ID_CURRENT => current_clock(device, kind, out),

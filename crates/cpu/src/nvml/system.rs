@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use cupyrite_sys::nvml::{nvmlReturn_t, nvmlSystemDriverBranchInfo_v1_t};
 use parking_lot::Mutex;
 
-use super::{Res, entries, get, put, put_text};
+use super::{Res, get, nvml_entry_points, put, put_text};
 use crate::driver;
 
 /// Initialisation count and process: a forked child starts over.
@@ -65,7 +65,7 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-entries! { bare;
+nvml_entry_points! { bare;
     fn init_v1 "nvmlInit" () { init() }
     fn init_v2 "nvmlInit_v2" () { init() }
     fn init_with_flags "nvmlInitWithFlags" (_flags: u32) {

@@ -6,7 +6,7 @@ use cupyrite_sys::nvml::{
 };
 
 use super::device::{all, by_handle, handle_of};
-use super::{Res, entries, get, put};
+use super::{Res, get, nvml_entry_points, put};
 
 const INVALID: nvmlReturn_t = nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT;
 
@@ -119,7 +119,7 @@ fn p2p_status(index: u32, same: bool) -> nvmlGpuP2PStatus_t {
     }
 }
 
-entries! {
+nvml_entry_points! {
     fn cpu_affinity "nvmlDeviceGetCpuAffinity" (device: u64, words: u32, out: u64) {
         by_handle(device)?;
         put_set(out, words, &cpus())

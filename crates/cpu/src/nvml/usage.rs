@@ -6,7 +6,7 @@ use cupyrite_sys::nvml::{
 };
 
 use super::device::by_handle;
-use super::{Res, entries, get, put};
+use super::{Res, get, nvml_entry_points, put};
 use crate::driver;
 use crate::memory::AddressSpace;
 
@@ -53,7 +53,7 @@ fn no_processes(device: u64, count: u64) -> Res {
     put_list::<u32>(count, 0, None)
 }
 
-entries! {
+nvml_entry_points! {
     fn memory "nvmlDeviceGetMemoryInfo" (device: u64, out: u64) {
         by_handle(device)?;
         let space = AddressSpace::global();

@@ -12,7 +12,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::entry::logs::refuse;
@@ -366,7 +366,7 @@ fn described(handle: u64, out: u64) -> Res<Description> {
     Ok(ARRAYS.get(handle)?.description)
 }
 
-entries! {
+driver_entry_points! {
     fn array_create "cuArrayCreate_v2" (out: u64, descriptor: u64) {
         create(out, || Description::read_2d(descriptor))
     }

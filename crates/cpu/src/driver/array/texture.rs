@@ -10,7 +10,7 @@ use crate::driver::device;
 use crate::driver::device::attributes;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::texture::{
@@ -327,7 +327,7 @@ fn texture(out: u64, handle: u64) -> Res<Arc<TextureObject>> {
     TEXTURES.find(handle).ok_or(Code::INVALID_VALUE)
 }
 
-entries! {
+driver_entry_points! {
     fn texture_create "cuTexObjectCreate" (out: u64, resource: u64, descriptor: u64, view: u64) {
         create_texture(out, resource, descriptor, view)
     }

@@ -14,7 +14,7 @@ use crate::driver::entry::api_lock::{self, CHECKPOINTED, FAILED, LOCKED, RUNNING
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
-use crate::driver::entry::{Res, entries};
+use crate::driver::entry::{Res, driver_entry_points};
 use crate::memory::{AddressSpace, MemoryError, SavedMemory, files};
 
 pub(crate) mod control;
@@ -142,7 +142,7 @@ fn mapping([first, count, ..]: [u64; 8]) -> Res<Vec<[u8; 32]>> {
 }
 
 // These entry points run while the process is locked.
-entries! { @with crate::driver::entry::guard_unlocked;
+driver_entry_points! { @with crate::driver::entry::guard_unlocked;
     fn process_get_state "cuCheckpointProcessGetState" (pid: i32, out: u64) {
         non_null(out)?;
         put(out, request(pid, &Request::new(Operation::State))?)

@@ -17,7 +17,7 @@ use crate::driver::device;
 use crate::driver::device::peers;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::init;
 use crate::driver::graphics;
@@ -176,7 +176,7 @@ fn known_limit(limit: u32, readable: bool) -> Res<usize> {
     }
 }
 
-entries! {
+driver_entry_points! {
     fn ctx_create_v2 "cuCtxCreate_v2" (out: u64, flags: u32, device: i32) {
         create(out, flags, device, API_VERSION)
     }

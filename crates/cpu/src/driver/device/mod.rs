@@ -12,7 +12,7 @@ use cupyrite_sys::driver as sys;
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, put_text};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
 use crate::memory::AddressSpace;
@@ -210,7 +210,7 @@ fn uuid(out: u64, device: i32) -> Res {
     put_bytes(out, &by_ordinal(device)?.uuid())
 }
 
-entries! {
+driver_entry_points! {
     fn device_get "cuDeviceGet" (out: u64, ordinal: i32) {
         non_null(out)?;
         put(out, by_ordinal(ordinal)?.ordinal)

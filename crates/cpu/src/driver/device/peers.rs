@@ -13,7 +13,7 @@ use crate::driver::context::Context;
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::memory::Viewer;
 
@@ -117,7 +117,7 @@ fn put_capabilities(out: u64, operations: u64, count: u32) -> Res {
     Ok(())
 }
 
-entries! {
+driver_entry_points! {
     fn host_atomics "cuDeviceGetHostAtomicCapabilities" (out: u64, operations: u64, count: u32, device: i32) {
         device::by_ordinal(device)?;
         put_capabilities(out, operations, count)

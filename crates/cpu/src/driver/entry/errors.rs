@@ -6,7 +6,7 @@ use std::ffi::CStr;
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::put;
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 
 /// A `CUresult` in this crate's internal results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ fn put_static_text(out: u64, text: Option<&'static CStr>) -> Res {
     text.map(|_| ()).ok_or(Code::INVALID_VALUE)
 }
 
-entries! { bare;
+driver_entry_points! { bare;
     fn get_error_name "cuGetErrorName" (error: u32, out: u64) {
         put_static_text(out, row(error).map(|r| r.1))
     }

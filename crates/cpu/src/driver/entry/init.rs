@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::driver::device;
 use crate::driver::entry::caller_memory::put;
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
 
@@ -37,7 +37,7 @@ fn watch_forks() {
     });
 }
 
-entries! { bare;
+driver_entry_points! { bare;
     fn init "cuInit" (flags: u32) {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);

@@ -21,7 +21,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{
     get, is_executable_address, non_null, put, put_bytes, put_optional,
 };
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::stream::host_call;
@@ -312,7 +312,7 @@ fn dump<'l>(
     }
 }
 
-entries! { bare;
+driver_entry_points! { bare;
     fn logs_register "cuLogsRegisterCallback" (function: u64, data: u64, out: u64) {
         if !is_executable_address(function) {
             return refuse(Code::INVALID_VALUE, || {

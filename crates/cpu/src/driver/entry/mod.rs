@@ -1,5 +1,5 @@
-//! What every entry point of the driver shares: the `entries!` macro and its guard, result codes, handle tables, access
-//! to the caller's memory, error logs, and initialisation.
+//! What every entry point of the driver shares: the macro `driver_entry_points!` and its guard, result codes, handle
+//! tables, access to the caller's memory, error logs, and initialisation.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,8 +32,8 @@ unsafe impl Sync for Entry {}
 /// Each is `fn name "cuName" (args) { body }`, where the body returns a [`Res`]. An optional second string names the
 /// variant for the per-thread default stream; the body distinguishes the two by the constant `PER_THREAD`. A leading
 /// `bare;` omits the check that `cuInit` was called.
-macro_rules! entries {
-    (bare; $($rest:tt)*) => { $crate::driver::entry::entries!(@with $crate::driver::entry::guard_bare; $($rest)*); };
+macro_rules! driver_entry_points {
+    (bare; $($rest:tt)*) => { $crate::driver::entry::driver_entry_points!(@with $crate::driver::entry::guard_bare; $($rest)*); };
     (@with $guard:path; $($(#[$doc:meta])* fn $name:ident $c:literal $(| $ptds:literal)?
         ($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => {
         $(
@@ -57,9 +57,9 @@ macro_rules! entries {
             )*
         ];
     };
-    ($($rest:tt)*) => { $crate::driver::entry::entries!(@with $crate::driver::entry::guard; $($rest)*); };
+    ($($rest:tt)*) => { $crate::driver::entry::driver_entry_points!(@with $crate::driver::entry::guard; $($rest)*); };
 }
-pub(crate) use entries;
+pub(crate) use driver_entry_points;
 
 /// Runs an entry point's body. Refuses forked children, turns panics into `CUDA_ERROR_UNKNOWN`, and logs failures.
 pub(crate) fn guard_bare(name: &'static str, body: impl FnOnce() -> Res) -> u32 {

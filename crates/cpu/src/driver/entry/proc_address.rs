@@ -9,7 +9,7 @@ use cupyrite_sys::loader::PerThreadVariant;
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::init::DRIVER_VERSION;
 use crate::driver::entry_points::get_proc;
@@ -93,7 +93,7 @@ fn get_proc_address(symbol: u64, out: u64, version: i32, flags: u64, status: u64
     found.map(|_| ()).map_err(|_| Code::NOT_FOUND)
 }
 
-entries! { bare;
+driver_entry_points! { bare;
     fn get_proc_address_v1 "cuGetProcAddress" (symbol: u64, out: u64, version: i32, flags: u64) {
         get_proc_address(symbol, out, version, flags, 0)
     }

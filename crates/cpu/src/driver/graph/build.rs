@@ -11,7 +11,7 @@ use super::{
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::copy_job;
 use crate::driver::stream::host_call::HostCall;
@@ -136,7 +136,7 @@ fn add_generic(out: u64, graph: u64, dependencies: (u64, u64, u64), params: u64)
     params::put_outputs(&added, params)
 }
 
-entries! {
+driver_entry_points! {
     fn graph_create "cuGraphCreate" (out: u64, flags: u32) {
         non_null(out)?;
         if flags != 0 {

@@ -17,7 +17,7 @@ use super::memory::AllocationRequest;
 use super::{Code, Edge, Graph, GraphState, Payload, edges};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::stream::Stream;
 use crate::driver::stream::capture_state::{self, Capture, Joined, merge, with_captures};
 use crate::driver::stream::resolve;
@@ -230,7 +230,7 @@ fn change_dependencies(stream: &Stream, nodes: u64, data: u64, count: u64, flags
     .unwrap_or(Err(Code::ILLEGAL_STATE))
 }
 
-entries! {
+driver_entry_points! {
     fn begin_capture "cuStreamBeginCapture_v2" | "cuStreamBeginCapture_v2_ptsz" (stream: u64, mode: u32) {
         begin(&resolve::look_up(stream, PER_THREAD)?, mode, None, Vec::new())
     }

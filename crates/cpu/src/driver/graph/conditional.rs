@@ -14,7 +14,7 @@ use crate::conditions::Condition;
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
 
@@ -293,7 +293,7 @@ pub(super) fn variables(graph: &Arc<Graph>) -> Vec<Arc<Variable>> {
     found
 }
 
-entries! {
+driver_entry_points! {
     fn handle_create "cuGraphConditionalHandleCreate" (out: u64, graph: u64, context: u64, default: u32, flags: u32) {
         non_null(out)?;
         let graph = find(graph)?;

@@ -7,7 +7,7 @@ use cupyrite_sys::driver as sys;
 
 use super::{Code, Graph, Payload, find};
 use crate::driver::entry::caller_memory::get_name;
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 
 /// `CUgraphDebugDot_flags`.
 const VERBOSE: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0;
@@ -194,7 +194,7 @@ fn draw(graph: &Arc<Graph>, name: &str, flags: u32, out: &mut String) {
     }
 }
 
-entries! {
+driver_entry_points! {
     fn debug_dot_print "cuGraphDebugDotPrint" (graph: u64, path: u64, flags: u32) {
         if path == 0 {
             return Err(Code::INVALID_VALUE);

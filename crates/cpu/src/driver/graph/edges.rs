@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{Code, Edge, EdgeData, check_edge, find, graph_of};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put, put_bytes};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 
 /// Reads `count` nodes and their edge data; without `data`, the edges have default data.
 ///
@@ -166,7 +166,7 @@ fn remove(graph: u64, from: u64, to: u64, data: u64, count: u64) -> Res {
     Ok(())
 }
 
-entries! {
+driver_entry_points! {
     fn add_dependencies "cuGraphAddDependencies" (graph: u64, from: u64, to: u64, count: u64) {
         add(graph, from, to, 0, count)
     }

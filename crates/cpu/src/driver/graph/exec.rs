@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::{Code, Graph, Payload, conditional, find, graph_of, memory};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::logs::because;
 use crate::driver::stream::capture_state::reject_if_capturing;
@@ -300,7 +300,7 @@ fn enabled(exec: u64, node: u64, wanted: Option<bool>) -> Res<bool> {
     Ok(state.plan.is_enabled(&at))
 }
 
-entries! {
+driver_entry_points! {
     fn instantiate_with_flags "cuGraphInstantiateWithFlags" (out: u64, graph: u64, flags: u64) {
         // Uploading needs a stream, which only the other variant has.
         if flags & UPLOAD != 0 {

@@ -21,7 +21,7 @@ use crate::driver::context;
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::memory::pool;
 use crate::driver::memory::queued;
 use crate::driver::memory::space::space;
@@ -472,7 +472,7 @@ fn attribute(ordinal: i32, id: u32) -> Res<(Arc<Account>, Value)> {
     Ok((account, value))
 }
 
-entries! {
+driver_entry_points! {
     fn graph_mem_get "cuDeviceGetGraphMemAttribute" (device: i32, id: u32, out: u64) {
         non_null(out)?;
         let (account, value) = attribute(device, id)?;

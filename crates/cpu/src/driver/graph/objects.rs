@@ -9,7 +9,7 @@ use cupyrite_sys::driver as sys;
 use super::{Code, find};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::stream::host_call;
 use crate::driver::stream::queue::Op;
@@ -140,7 +140,7 @@ fn check_count(count: u32) -> Res<u64> {
     Ok(count.into())
 }
 
-entries! {
+driver_entry_points! {
     fn user_object_create "cuUserObjectCreate" (out: u64, data: u64, destructor: u64, count: u32, flags: u32) {
         non_null(out)?;
         if flags != NO_DESTRUCTOR_SYNC || !is_executable_address(destructor) {

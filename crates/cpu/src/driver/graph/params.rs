@@ -12,7 +12,7 @@ use super::{
 };
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::copy_job;
 use crate::driver::stream::host_call::HostCall;
@@ -304,7 +304,7 @@ fn event_of(node: u64, record: bool) -> Res<u64> {
     }
 }
 
-entries! {
+driver_entry_points! {
     fn kernel_get "cuGraphKernelNodeGetParams_v2" (node: u64, out: u64) {
         non_null(out)?;
         with_kernel(node, |k| put(out, k.words()))

@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::{Code, Graph, Payload, find, graph_of};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::logs::refuse;
 
 /// `CUgraphExecUpdateResult`.
@@ -259,7 +259,7 @@ fn result_code(result: u32) -> Res {
     }
 }
 
-entries! {
+driver_entry_points! {
     fn exec_update "cuGraphExecUpdate_v2" (exec: u64, graph: u64, out: u64) {
         non_null(out)?;
         let told = update_with(exec, graph)?;

@@ -15,7 +15,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
 use crate::driver::entry::logs::{because, refuse};
@@ -339,7 +339,7 @@ fn listed(count: u32, list: u64) -> Res<Vec<Arc<Resource>>> {
 /// `CU_GL_DEVICE_LIST_ALL`, `_CURRENT_FRAME`, `_NEXT_FRAME`
 const DEVICE_LISTS: std::ops::RangeInclusive<u32> = 1..=3;
 
-entries! {
+driver_entry_points! {
     fn register_buffer "cuGraphicsGLRegisterBuffer" (out: u64, buffer: u32, flags: u32) {
         non_null(out)?;
         context::current()?;

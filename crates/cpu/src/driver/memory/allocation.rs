@@ -5,7 +5,7 @@ use cupyrite_sys::driver as sys;
 use crate::driver::context;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
@@ -86,7 +86,7 @@ fn is_pinned(region: &Region) -> bool {
     matches!(region.kind, RegionKind::Host | RegionKind::Registered)
 }
 
-entries! {
+driver_entry_points! {
     fn mem_get_info "cuMemGetInfo_v2" (free: u64, total: u64) {
         context::current()?;
         put_optional(free, space().available())?;

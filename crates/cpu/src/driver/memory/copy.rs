@@ -5,7 +5,7 @@ use cupyrite_sys::driver as sys;
 use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::entry::Res;
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
@@ -159,7 +159,7 @@ fn peers(to: u64, from: u64) -> Res {
     Ok(())
 }
 
-entries! {
+driver_entry_points! {
     fn copy_htod "cuMemcpyHtoD_v2" | "cuMemcpyHtoD_v2_ptds" (to: u64, from: u64, len: u64) {
         sync(to, from, len, HTOD, PER_THREAD)
     }

@@ -10,7 +10,7 @@ use cupyrite_sys::driver as sys;
 use crate::driver::array;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy_job::{Job, Words3};
 use crate::driver::memory::copy_range::{CopyMode, ExpectedMemory, perform};
@@ -201,7 +201,7 @@ fn box_batch(
     enter(jobs, &stream)
 }
 
-entries! {
+driver_entry_points! {
     fn batch "cuMemcpyBatchAsync_v2" | "cuMemcpyBatchAsync_v2_ptsz"
         (to: u64, from: u64, sizes: u64, count: u64, attributes: u64, indices: u64, entries: u64, stream: u64) {
         copy_batch(&Lists(to, from, sizes, count), attributes, indices, entries, 0, stream, PER_THREAD)

@@ -5,7 +5,7 @@ use crate::driver::array;
 use crate::driver::context;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{Plain, get};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
 use crate::driver::memory::copy_job::{ARRAY, DEVICE, HOST, Job, Words2, Words3};
@@ -104,7 +104,7 @@ fn read<T: Plain>(address: u64) -> Res<T> {
     get(address)
 }
 
-entries! {
+driver_entry_points! {
     fn copy_dtoa "cuMemcpyDtoA_v2" | "cuMemcpyDtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
         copy_flat(Flat::Array(to, offset), device(from), len, 0, PER_THREAD, CopyMode::Sync)
     }

@@ -18,7 +18,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::host_flags;
@@ -548,7 +548,7 @@ fn close_handle(address: u64) -> Res {
 #[repr(C)]
 struct Handle([u8; 64]);
 
-entries! {
+driver_entry_points! {
     fn pool_export "cuMemPoolExportToShareableHandle" (out: u64, pool: u64, kind: u32, flags: u64) {
         non_null(out)?;
         let pool = pool::find(pool)?;

@@ -13,7 +13,7 @@ use crate::driver::context;
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put_bytes};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::memory::pool;
 use crate::driver::memory::space::space;
@@ -403,7 +403,7 @@ fn batch(
     Ok(())
 }
 
-entries! {
+driver_entry_points! {
     fn mem_prefetch "cuMemPrefetchAsync" | "cuMemPrefetchAsync_ptsz"
         (address: u64, size: u64, device: i32, stream: u64) {
         prefetch(address, size, Location::of_device(device), stream, PER_THREAD)

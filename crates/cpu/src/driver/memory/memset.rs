@@ -1,7 +1,7 @@
 //! The entry points of memory fills with 8-, 16- and 32-bit values, in one and two dimensions.
 
 use crate::driver::entry::Res;
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::graph;
 use crate::driver::memory::fill::Fill;
 use crate::driver::memory::queued;
@@ -53,7 +53,7 @@ fn row(to: u64, value: u32, unit: u64, count: u64) -> Fill {
     }
 }
 
-entries! {
+driver_entry_points! {
     fn set_d8 "cuMemsetD8_v2" | "cuMemsetD8_v2_ptds" (to: u64, value: u8, count: u64) {
         set_now(row(to, value.into(), 1, count), PER_THREAD)
     }

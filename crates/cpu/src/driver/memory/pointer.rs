@@ -6,7 +6,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::device::peers;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, handle_of};
 use crate::driver::memory::ipc;
@@ -171,7 +171,7 @@ fn unknown(attribute: u32) -> Res<Value> {
     })
 }
 
-entries! {
+driver_entry_points! {
     fn pointer_get_attribute "cuPointerGetAttribute" (out: u64, attribute: u32, address: u64) {
         non_null(out)?;
         let context = context::current()?;

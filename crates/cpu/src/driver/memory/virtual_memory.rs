@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
 use crate::driver::memory::pool;
@@ -196,7 +196,7 @@ fn set_access(address: u64, size: u64, descriptions: u64, count: u64) -> Res {
         .map_err(code)
 }
 
-entries! {
+driver_entry_points! {
     fn mem_granularity "cuMemGetAllocationGranularity" (out: u64, properties: u64, option: u32) {
         non_null(out)?;
         if option > 1 {

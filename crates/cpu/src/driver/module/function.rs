@@ -13,7 +13,7 @@ use crate::driver::device::attributes::{MAX_THREADS_PER_BLOCK, SHARED_PER_BLOCK}
 use crate::driver::device::{self, Device};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::module::Module;
@@ -243,7 +243,7 @@ pub(crate) fn put_param(kernel: &Kernel, index: u64, offset: u64, size: u64) -> 
     put_optional(size, u64::from(param.size))
 }
 
-entries! {
+driver_entry_points! {
     fn func_get_attribute "cuFuncGetAttribute" (out: u64, id: u32, handle: u64) {
         non_null(out)?;
         let f = find(handle)?;

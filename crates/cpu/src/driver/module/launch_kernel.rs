@@ -6,7 +6,7 @@ use cupyrite_sys::driver::CUlaunchAttributeID as Attribute;
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
@@ -128,7 +128,7 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
     Ok(found)
 }
 
-entries! {
+driver_entry_points! {
     fn launch_kernel "cuLaunchKernel" | "cuLaunchKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64, extra: u64) {
         let config =

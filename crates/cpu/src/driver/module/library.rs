@@ -11,7 +11,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, get_name, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::module::function::{self, Function, Shared};
@@ -161,7 +161,7 @@ fn load_file(out: u64, path: u64, jit: &JitOptions) -> Res {
     load(out, jit, || jit::units_of(&bytes))
 }
 
-entries! {
+driver_entry_points! {
     fn library_load_data "cuLibraryLoadData"
         (out: u64, code: u64, jit: u64, jit_values: u64, jit_count: u32, ids: u64, values: u64, count: u32) {
         non_null(code)?;

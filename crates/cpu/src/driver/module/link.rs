@@ -15,7 +15,7 @@ use crate::driver::context;
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
@@ -176,7 +176,7 @@ fn read(kind: u32, bytes: &[u8], name: &str) -> Result<Content, Rejected> {
     Ok(content)
 }
 
-entries! {
+driver_entry_points! {
     fn link_create "cuLinkCreate_v2" (count: u32, options: u64, values: u64, out: u64) {
         non_null(out)?;
         let context = context::current()?;

@@ -11,7 +11,7 @@ use crate::code::{self, Unit};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
 use crate::driver::module::jit::{JitOptions, Rejected, units_at, units_of};
@@ -153,7 +153,7 @@ pub(crate) fn put_global(image: &Image, name: u64, address: u64, size: u64, mana
     put_optional(size, global.size)
 }
 
-entries! {
+driver_entry_points! {
     fn module_load "cuModuleLoad" (out: u64, path: u64) {
         non_null(path)?;
         let bytes = read_file(path)?;

@@ -9,7 +9,7 @@ use crate::driver::device::attributes::{
 };
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::module::function::{self, Function};
 
@@ -97,7 +97,7 @@ fn best_block(
     put(out.1, best_threads as i32)
 }
 
-entries! {
+driver_entry_points! {
     fn occupancy_active_blocks "cuOccupancyMaxActiveBlocksPerMultiprocessor"
         (out: u64, handle: u64, threads: i32, dynamic: u64) {
         active_blocks(out, handle, threads, dynamic, 0)

@@ -14,7 +14,7 @@ use crate::driver::context::green::Green;
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
 use crate::driver::memory::managed;
@@ -83,7 +83,7 @@ fn attribute_id(id: u32) -> Res<u32> {
     }
 }
 
-entries! {
+driver_entry_points! {
     fn stream_create "cuStreamCreate" (out: u64, flags: u32) {
         create(out, flags, LEAST_PRIORITY)
     }

@@ -13,7 +13,7 @@ use super::shared_event::SharedEvent;
 use crate::driver::context;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
@@ -93,7 +93,7 @@ fn elapsed(out: u64, start: u64, end: u64) -> Res {
     put(out, (nanoseconds / 1e6) as f32)
 }
 
-entries! {
+driver_entry_points! {
     fn event_create "cuEventCreate" (out: u64, flags: u32) {
         non_null(out)?;
         if flags & !ALL_FLAGS != 0 || (flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0) {

@@ -3,7 +3,7 @@
 use cupyrite_sys::driver::CUstreamBatchMemOpType as OpType;
 
 use crate::driver::entry::Res;
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::graph;
 use crate::driver::stream::OpPlacement;
 use crate::driver::stream::capture_state;
@@ -37,7 +37,7 @@ const WRITE_32: u64 = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32.0 as u64;
 const WAIT_64: u64 = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64.0 as u64;
 const WRITE_64: u64 = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64.0 as u64;
 
-entries! {
+driver_entry_points! {
     fn wait_32 "cuStreamWaitValue32_v2" | "cuStreamWaitValue32_v2_ptsz"
         (stream: u64, address: u64, value: u32, flags: u32) {
         enter(stream, PER_THREAD, Batch::one(WAIT_32, address, value.into(), flags)?)

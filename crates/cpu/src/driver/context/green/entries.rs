@@ -11,7 +11,7 @@ use crate::driver::context::entries::{release_primary, retain_primary};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::stream::{self, Stream, capture_state, event, resolve};
@@ -91,7 +91,7 @@ pub(in crate::driver::context) fn wait(green: &Green, event: u64) -> Res {
     event::make_streams_wait(&idle_captures(green)?, event)
 }
 
-entries! {
+driver_entry_points! {
     fn green_create "cuGreenCtxCreate" (out: u64, descriptor: u64, device: i32, flags: u32) {
         create(out, descriptor, device, flags)
     }

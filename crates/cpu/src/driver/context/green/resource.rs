@@ -14,7 +14,7 @@ use crate::driver::context;
 use crate::driver::device::{self, Device};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
@@ -407,7 +407,7 @@ fn split_by_count(result: u64, count: u64, input: u64, rest: u64, flags: u32, mi
     put(count, parts.len() as u32)
 }
 
-entries! {
+driver_entry_points! {
     fn device_resource "cuDeviceGetDevResource" (device: i32, out: u64, kind: u32) {
         put_resource(out, kind, device::by_ordinal(device)?.ordinal, None)
     }

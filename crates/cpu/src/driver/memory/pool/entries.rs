@@ -13,7 +13,7 @@ use crate::driver::context::Context;
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
-use crate::driver::entry::entries;
+use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
@@ -109,7 +109,7 @@ fn alloc_async(out: u64, size: u64, pool: &Arc<Pool>, stream: &Arc<Stream>) -> R
     })
 }
 
-entries! {
+driver_entry_points! {
     fn device_default_pool "cuDeviceGetDefaultMemPool" (out: u64, device: i32) {
         non_null(out)?;
         put(out, chosen(device_kind(device)?).0)
