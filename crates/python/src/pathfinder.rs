@@ -249,7 +249,7 @@ fn find_cuda_path_or_home() -> Option<FileName> {
     cupyrite_pathfinder::cuda_path_or_home().map(FileName)
 }
 
-/// Finds and loads a library: (path, whether somebody else had loaded it, handle, how it was found).
+/// Finds and loads a library: (path, whether it was loaded before, handle, how it was found).
 #[pyfunction]
 fn load_library(
     py: Python<'_>,

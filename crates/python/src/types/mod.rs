@@ -393,7 +393,7 @@ pub fn prepare_struct(obj: Obj<'_>) -> R<()> {
             && !checked::is_readable((*this).data as usize as u64, class_size(id))
         {
             let message = format!(
-                "{}: the memory at {:#x} given as _ptr is gone",
+                "{}: the memory at {:#x} given as _ptr is not mapped",
                 class_name(id),
                 (*this).data as usize
             );

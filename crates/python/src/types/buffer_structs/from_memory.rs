@@ -353,7 +353,7 @@ unsafe fn at_address(
         if copy {
             let target = std::slice::from_raw_parts_mut((*instance).base.data, bytes);
             if checked::read_bytes(address as u64, target).is_err() {
-                return Err(value_error("ptr: the memory is gone"));
+                return Err(value_error("ptr: the memory is not mapped any more"));
             }
         } else {
             (*instance).base.data = address as *mut u8;
