@@ -1,7 +1,7 @@
 """The API reference: a Markdown page for each public module.
 
-Names, order and signatures come from the stubs (`python/**/*.pyi`, or the module's source where it has none), which the
-stub test compares with the running modules. Texts are the docstrings that `help()` shows, of the installed package.
+Names, order and signatures come from the annotations: those of the stub (`python/**/*.pyi`) of a module with native
+classes, those of the source of a Python module. Texts are the docstrings that `help()` shows, of the installed package.
 """
 
 import ast
@@ -23,6 +23,8 @@ cuda.bindings._v2.driver cuda.bindings._v2.runtime cuda.bindings._v2.nvrtc cuda.
 """.split()
 #: Methods with underscores that a user writes as an operator, a `with` statement or a protocol are not listed.
 CONSTRUCTORS = ("__init__", "__new__")
+#: Decorators whose constructor has a parameter for each field.
+DATA_CLASSES = ("dataclass", "options")
 #: Members of each handle and structure of cuda.bindings: described once, at the beginning of the page.
 COMMON = {
     "getPtr": "Handles and structures have `getPtr()`: the address of the C value, which stays the same while the object lives."
@@ -44,19 +46,19 @@ class Item:
     node: ast.AST
     value: object
     members: list[ast.stmt] = field(default_factory=list)
+    bases: list[str] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
         if isinstance(self.node, ast.ClassDef):
-            bases = " ".join(ast.unparse(base) for base in self.node.bases)
-            if ENUM.search(bases):
+            if ENUM.search(" ".join(self.bases)):
                 return "Enumerations"
             return "Exceptions" if isinstance(self.value, type) and issubclass(self.value, BaseException) else "Classes"
         return "Functions" if isinstance(self.node, (ast.FunctionDef, list)) else "Constants"
 
 
 class Stubs:
-    """Definitions in the stubs below a folder."""
+    """Definitions in the stubs and sources below a folder."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -76,7 +78,7 @@ class Stubs:
             if file is None:
                 raise SystemExit(f"the reference lacks a stub or source of {module}")
             found: dict[str, list[ast.stmt]] = {}
-            for node in ast.parse(file.read_text()).body:
+            for node in _for_type_checkers(_Unquoted().visit(ast.parse(file.read_text())).body):
                 for name in _defined(node):
                     found.setdefault(name, []).append(node)
             self._trees[module] = found
@@ -84,12 +86,35 @@ class Stubs:
 
     def definition(self, module: str, name: str) -> list[ast.stmt]:
         """The statements that define a name, in whichever module it is."""
+        return self._locate(module, name)[1]
+
+    def _locate(self, module: str, name: str) -> tuple[str, list[ast.stmt]]:
+        """The module that defines a name, and its statements."""
         nodes = self.names(module).get(name, [])
         if nodes and isinstance(nodes[0], ast.ImportFrom):
             origin = self._absolute(module, nodes[0])
             original = next(a.name for a in nodes[0].names if (a.asname or a.name) == name)
-            return self.definition(origin, original) if origin.startswith("cuda.") else []
-        return nodes
+            return self._locate(origin, original) if origin.startswith(("cuda.", "cupyrite.")) else (origin, [])
+        return module, nodes
+
+    def bases_and_members(self, module: str, name: str) -> tuple[list[str], list[ast.stmt]]:
+        """Public bases and statements of a class. Members of a private base count as its own."""
+        home, nodes = self._locate(module, name)
+        node = nodes[0]
+        assert isinstance(node, ast.ClassDef)
+        bases, members = [], _for_type_checkers(node.body)
+        for base in map(ast.unparse, node.bases):
+            private = base.startswith("_") and not ENUM.search(base)
+            nodes = self.definition(home, base) if private else []
+            if nodes and isinstance(nodes[0], ast.ClassDef):
+                more, inherited = self.bases_and_members(home, base)
+                known = {name for member in members for name in _defined(member)}
+                known.update(CONSTRUCTORS if known.intersection(CONSTRUCTORS) else ())
+                bases += more
+                members += [member for member in inherited if not known.intersection(_defined(member))]
+            else:
+                bases.append(base)
+        return bases, members
 
     def _absolute(self, module: str, node: ast.ImportFrom) -> str:
         if not node.level:
@@ -109,6 +134,38 @@ class Stubs:
             for n, nodes in names.items()
             if not n.startswith("_") and not isinstance(nodes[0], (ast.Import, ast.ImportFrom))
         ]
+
+
+class _Unquoted(ast.NodeTransformer):
+    """Replaces annotations that are strings by what they contain."""
+
+    def _annotated(self, node: ast.AST) -> ast.AST:
+        for name in ("annotation", "returns"):
+            quoted = getattr(node, name, None)
+            if isinstance(quoted, ast.Constant) and isinstance(quoted.value, str):
+                setattr(node, name, ast.parse(quoted.value, mode="eval").body)
+        return self.generic_visit(node)
+
+    visit_arg = visit_AnnAssign = visit_FunctionDef = _annotated
+
+
+def _for_type_checkers(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements as type checkers read them: those of `if TYPE_CHECKING`, and of overloaded functions the overloads."""
+    out: list[ast.stmt] = []
+    for node in body:
+        test = ast.unparse(node.test) if isinstance(node, ast.If) else ""
+        if test == "TYPE_CHECKING":
+            out += node.body
+        elif test == "not TYPE_CHECKING":
+            out += node.orelse
+        else:
+            out.append(node)
+    overloaded = {node.name for node in out if _has_decorator(node, "overload")}
+    return [n for n in out if getattr(n, "name", None) not in overloaded or _has_decorator(n, "overload")]
+
+
+def _has_decorator(node: ast.stmt, name: str) -> bool:
+    return any(name in ast.unparse(d) for d in getattr(node, "decorator_list", []))
 
 
 def _defined(node: ast.stmt) -> list[str]:
@@ -134,8 +191,9 @@ def items(stubs: Stubs, module: str) -> list[Item]:
         nodes = stubs.definition(module, name)
         if not nodes:
             raise LookupError(f"the stub of {module} does not define {name}, which its __all__ lists")
-        members = list(nodes[0].body) if isinstance(nodes[0], ast.ClassDef) else []
-        out.append(Item(name, nodes[-1], getattr(live, name, None), members))
+        is_class = isinstance(nodes[0], ast.ClassDef)
+        bases, members = stubs.bases_and_members(module, name) if is_class else ([], [])
+        out.append(Item(name, nodes[-1], getattr(live, name, None), members, bases))
         if isinstance(nodes[-1], ast.FunctionDef):
             out[-1].members = list(nodes)
     return out
@@ -220,11 +278,11 @@ class Reference:
 
     def _classes(self, module: str, item: Item) -> str:
         link = self._link(module, item.name)
-        bases = [ast.unparse(base) for base in item.node.bases if ast.unparse(base) not in ("object", "Protocol")]
+        bases = [base for base in item.bases if base not in ("object", "Protocol")]
         constructor = [n for n in item.members if isinstance(n, ast.FunctionDef) and n.name in CONSTRUCTORS]
         fields = [n for n in item.members if isinstance(n, ast.AnnAssign) and not n.target.id.startswith("_")]
         lines = [signature(node, item.name) for node in constructor]
-        if not lines and fields and any("dataclass" in ast.unparse(d) for d in item.node.decorator_list):
+        if not lines and fields and any(_has_decorator(item.node, name) for name in DATA_CLASSES):
             lines = [_wrapped(item.name, [ast.unparse(f) for f in fields], "")]
         heading = f"### `{item.name}` {{ #{item.name} }}"
         doc = docstrings.to_markdown(_doc(item.value, item.node), link)
