@@ -1,4 +1,4 @@
-"""The stubs agree with the runtime modules (stubtest) and support strictly typed programs (mypy --strict)."""
+"""The stubs agree with the runtime modules (stubtest); the Python modules without a stub, and programs, pass mypy --strict."""
 
 import importlib.util
 import os
@@ -15,6 +15,9 @@ HERE = pathlib.Path(__file__).parent
 
 MODULES = ["driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla"]
 MODULES += ["_v2.driver", "_v2.nvrtc", "_v2.runtime"]
+
+#: Python modules that strict checks leave out: internal ones without annotations, and one that raises.
+NOT_STRICT = ("cuda.core.system.", "cuda.core._html", "cuda.core.experimental")
 
 GOOD = """
 from __future__ import annotations
@@ -374,6 +377,26 @@ def test_stubs_match_the_runtime_modules():
         "cuda.pathfinder",
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+
+
+def python_modules():
+    """Names of the modules of cuda.core and cuda.pathfinder whose types are annotations in their source."""
+    names = []
+    for package in ("core", "pathfinder"):
+        home = pathlib.Path(cuda.bindings.__file__).parents[1] / package
+        for file in sorted(home.rglob("*.py")):
+            parts = file.relative_to(home.parents[1]).with_suffix("").parts
+            name = ".".join(parts).removesuffix(".__init__")
+            if not file.with_suffix(".pyi").exists() and not name.startswith(NOT_STRICT):
+                names.append(name)
+    return names
+
+
+def test_python_modules_pass_strict_mypy(tmp_path):
+    names = python_modules()
+    assert "cuda.core.checkpoint" in names
+    done = mypy("mypy", "--strict", "--cache-dir", tmp_path / "cache", *(f"-m{name}" for name in names))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

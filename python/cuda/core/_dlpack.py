@@ -1,6 +1,12 @@
 """DLPack export of buffers."""
 
+from __future__ import annotations
+
 from enum import IntEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["DLDeviceType", "classify_dl_device", "make_py_capsule"]
 
@@ -14,7 +20,7 @@ class DLDeviceType(IntEnum):
     kDLCUDAManaged = 13
 
 
-def classify_dl_device(buf: "object") -> "tuple[int, int]":
+def classify_dl_device(buf: Any) -> tuple[int, int]:
     """DLPack device type and device number of a buffer.
 
     Parameters
@@ -32,7 +38,7 @@ def classify_dl_device(buf: "object") -> "tuple[int, int]":
     raise BufferError("the buffer is neither host-accessible nor device-accessible")
 
 
-def make_py_capsule(buf: "object", versioned: "bool") -> "object":
+def make_py_capsule(buf: Any, versioned: bool) -> Any:
     """DLPack capsule of a buffer, exported without stream synchronization.
 
     Parameters

@@ -1,11 +1,17 @@
 """The host as a memory location."""
 
+from __future__ import annotations
+
 from _thread import allocate_lock as _allocate_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Host"]
 
 _lock = _allocate_lock()
-_hosts: "dict[tuple[int | None, bool], Host]" = {}
+_hosts: dict[tuple[int | None, bool], Host] = {}
 
 
 class Host:
@@ -36,9 +42,9 @@ class Host:
     __slots__ = ("__weakref__", "_is_numa_current", "_numa_id")
 
     _is_numa_current: bool
-    _numa_id: "int | None"
+    _numa_id: int | None
 
-    def __new__(cls, numa_id: "int | None" = None, *, is_numa_current: bool = False):
+    def __new__(cls, numa_id: int | None = None, *, is_numa_current: bool = False) -> Host:
         is_numa_current = bool(is_numa_current)
         if numa_id is not None:
             if is_numa_current:
@@ -55,7 +61,7 @@ class Host:
         return known
 
     @property
-    def numa_id(self) -> "int | None":
+    def numa_id(self) -> int | None:
         """The NUMA node; None for any node."""
         return self._numa_id
 
@@ -65,28 +71,28 @@ class Host:
         return self._is_numa_current
 
     @classmethod
-    def numa_current(cls) -> "Host":
+    def numa_current(cls) -> Host:
         """The NUMA node of the calling thread."""
         return cls(is_numa_current=True)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Host):
             return NotImplemented
         return (self._numa_id, self._is_numa_current) == (other._numa_id, other._is_numa_current)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((Host, self._numa_id, self._is_numa_current))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         if self._is_numa_current:
             return _reconstruct_numa_current, ()
         return Host, (self._numa_id,)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self._is_numa_current:
             return "Host.numa_current()"
         return "Host()" if self._numa_id is None else f"Host(numa_id={self._numa_id})"
 
 
-def _reconstruct_numa_current():
+def _reconstruct_numa_current() -> Host:
     return Host.numa_current()

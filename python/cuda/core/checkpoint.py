@@ -4,11 +4,20 @@ A process is locked (its CUDA calls wait), checkpointed (its device memory moves
 unlocked. Needs Linux and driver 570 or later; the CPU device has checkpoints as well.
 """
 
+from __future__ import annotations
+
 from operator import index as _index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, SupportsIndex
+
+    from cuda.core.typing import ProcessStateType
 
 __all__ = ["Process"]
 
-_STATES = {
+_STATES: dict[str, ProcessStateType] = {
     "CU_PROCESS_STATE_RUNNING": "running",
     "CU_PROCESS_STATE_LOCKED": "locked",
     "CU_PROCESS_STATE_CHECKPOINTED": "checkpointed",
@@ -18,7 +27,7 @@ _STATES = {
 _MOST_MS = 0xFFFFFFFF
 
 
-def _call(name, pid, *arguments, expected=None):
+def _call(name: str, pid: int, *arguments: object, expected: str | None = None) -> Any:
     """Call a function of the driver for a process. The message of an error says what is wrong with the process."""
     from cuda.bindings import driver
 
@@ -34,17 +43,17 @@ def _call(name, pid, *arguments, expected=None):
         raise
 
 
-def _reason(status, pid, expected, arguments):
+def _reason(status: str, pid: int, expected: str | None, arguments: tuple[object, ...]) -> str | None:
     """Why a call failed, or None. `expected` is the state that the call requires."""
     from cuda.bindings import driver
 
     exists = _exists(pid)
     if not exists:
         return f"pid is {pid}; there is no such process" if exists is False else None
-    error, state = driver.cuCheckpointProcessGetState(pid)
+    error, found = driver.cuCheckpointProcessGetState(pid)
     if error != driver.CUresult.CUDA_SUCCESS:
         return f"pid is {pid}; expected a process of the same user that has used CUDA"
-    state = _STATES.get(state.name, state.name)
+    state: str = _STATES.get(found.name, found.name)
     if expected is not None and state != expected:
         return f"process {pid} is {state!r}; expected {expected!r}"
     if status == "CUDA_ERROR_INVALID_VALUE" and any(a is not None for a in arguments) and expected == "checkpointed":
@@ -56,7 +65,7 @@ def _reason(status, pid, expected, arguments):
     return None
 
 
-def _exists(pid):
+def _exists(pid: int) -> bool | None:
     """Whether the process exists; None if that cannot be found out."""
     import os
 
@@ -72,7 +81,7 @@ def _exists(pid):
     return True
 
 
-def _uuid(value, name):
+def _uuid(value: object, name: str) -> bytes:
     """The 16 bytes of a UUID, which may be a `CUuuid` or text, with or without the prefix ``GPU-``."""
     from cuda.bindings import driver
 
@@ -119,7 +128,7 @@ class Process:
 
     __slots__ = ("_pid",)
 
-    def __init__(self, pid):
+    def __init__(self, pid: SupportsIndex) -> None:
         if isinstance(pid, bool) or not hasattr(type(pid), "__index__"):
             raise TypeError(f"pid is of type {type(pid).__name__}; expected int")
         number = _index(pid)
@@ -128,12 +137,12 @@ class Process:
         self._pid = number
 
     @property
-    def pid(self):
+    def pid(self) -> int:
         """Process ID."""
         return self._pid
 
     @property
-    def state(self):
+    def state(self) -> ProcessStateType:
         """``"running"``, ``"locked"``, ``"checkpointed"`` or ``"failed"``."""
         state = _call("cuCheckpointProcessGetState", self._pid)
         try:
@@ -144,11 +153,12 @@ class Process:
             ) from None
 
     @property
-    def restore_thread_id(self):
+    def restore_thread_id(self) -> int:
         """ID of the thread in the process from which it is restored."""
-        return _call("cuCheckpointProcessGetRestoreThreadId", self._pid)
+        thread: int = _call("cuCheckpointProcessGetRestoreThreadId", self._pid)
+        return thread
 
-    def lock(self, timeout_ms=0):
+    def lock(self, timeout_ms: SupportsIndex = 0) -> None:
         """Lock a running process: its CUDA calls wait until it is unlocked.
 
         Parameters
@@ -173,7 +183,7 @@ class Process:
         arguments.timeoutMs = number
         _call("cuCheckpointProcessLock", self._pid, arguments, expected="running")
 
-    def checkpoint(self):
+    def checkpoint(self) -> None:
         """Save the device memory of a locked process and release it.
 
         Raises
@@ -183,7 +193,7 @@ class Process:
         """
         _call("cuCheckpointProcessCheckpoint", self._pid, None, expected="locked")
 
-    def restore(self, gpu_mapping=None):
+    def restore(self, gpu_mapping: Mapping[Any, Any] | None = None) -> None:
         """Restore a checkpointed process, which is locked afterwards.
 
         Parameters
@@ -219,7 +229,7 @@ class Process:
                 arguments.gpuPairsCount = len(pairs)
         _call("cuCheckpointProcessRestore", self._pid, arguments, expected="checkpointed")
 
-    def unlock(self):
+    def unlock(self) -> None:
         """Unlock a locked process: its CUDA calls continue.
 
         Raises
@@ -229,5 +239,8 @@ class Process:
         """
         _call("cuCheckpointProcessUnlock", self._pid, None, expected="locked")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Process({self._pid})"
+
+
+del TYPE_CHECKING

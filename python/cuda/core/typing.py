@@ -5,6 +5,8 @@ Every enumeration is a ``StrEnum``: options accept its members and the equal str
 
 from enum import StrEnum as _StrEnum
 
+TYPE_CHECKING = False
+
 __all__ = [
     "AddressModeType",
     "ArrayFormatType",
@@ -328,13 +330,29 @@ class ReadModeType(_StrEnum):
     NORMALIZED_FLOAT = "normalized_float"
 
 
-def _device_pointer():
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal, TypeAlias
+
+    from cuda.bindings.driver import CUdeviceptr
+    from cuda.core._device_resources import SMResource, WorkqueueResource
+    from cuda.core._stream import IsStreamType as IsStreamType
+
+    DevicePointerType: TypeAlias = CUdeviceptr | int | None
+    DeviceResourcesType: TypeAlias = Sequence[SMResource | WorkqueueResource]
+    ProcessStateType: TypeAlias = Literal["running", "locked", "checkpointed", "failed"]
+
+
+# The aliases above need further modules; at run time they are created on first use.
+
+
+def _device_pointer() -> object:
     from cuda.bindings.driver import CUdeviceptr
 
     return CUdeviceptr | int | None
 
 
-def _device_resources():
+def _device_resources() -> object:
     from collections.abc import Sequence
 
     from cuda.core._device_resources import SMResource, WorkqueueResource
@@ -342,19 +360,18 @@ def _device_resources():
     return Sequence[SMResource | WorkqueueResource]
 
 
-def _stream():
+def _stream() -> object:
     from cuda.core._stream import IsStreamType
 
     return IsStreamType
 
 
-def _process_state():
+def _process_state() -> object:
     from typing import Literal
 
     return Literal["running", "locked", "checkpointed", "failed"]
 
 
-# Aliases that need further modules, created on first use.
 _ALIASES = {
     "DevicePointerType": _device_pointer,
     "DeviceResourcesType": _device_resources,
@@ -363,12 +380,20 @@ _ALIASES = {
 }
 
 
-def __getattr__(name):
+def _create_alias(name: str) -> object:
     make = _ALIASES.get(name)
     if make is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, make())
 
 
-def __dir__():
+if not TYPE_CHECKING:
+    # Type checkers would accept every name of a module with this function.
+    __getattr__ = _create_alias
+
+
+def __dir__() -> list[str]:
     return sorted({*globals(), *_ALIASES})
+
+
+del TYPE_CHECKING

@@ -1,5 +1,9 @@
 """Errors for names that are not `str`: both the error of an unknown name and a `TypeError`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from . import DynamicLibUnknownError, UnsupportedBinaryError
 
 
@@ -8,7 +12,7 @@ class _NameTypeError(TypeError):
 
     example = ""
 
-    def __init__(self, function, parameter, name):
+    def __init__(self, function: str, parameter: str, name: Any) -> None:
         given = repr(name)
         given = given if len(given) <= 80 else given[:77] + "..."
         super().__init__(
@@ -17,7 +21,7 @@ class _NameTypeError(TypeError):
         )
         self._given = function, parameter, name
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[_NameTypeError], tuple[str, str, object]]:
         return type(self), self._given
 
 
@@ -38,7 +42,7 @@ class BinaryNameTypeError(_NameTypeError, UnsupportedBinaryError):
 
     example = "nvcc"
 
-    def __init__(self, function, parameter, name):
+    def __init__(self, function: str, parameter: str, name: Any) -> None:
         super().__init__(function, parameter, name)
         self.utility = name
 

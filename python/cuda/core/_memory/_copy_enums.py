@@ -1,8 +1,19 @@
 """Copy options."""
 
+from __future__ import annotations
+
 from enum import StrEnum
 
 from cuda.core._options import options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from cuda.core._device import Device
+    from cuda.core._host import Host
+
+    _E = TypeVar("_E", bound=StrEnum)
 
 __all__ = ["CopyOptions", "MemcpyOverlapMode", "MemcpySrcAccessOrder"]
 
@@ -44,7 +55,7 @@ class MemcpyOverlapMode(StrEnum):
     """Prefer overlap with kernels over copy speed."""
 
 
-def _member(enum_class, field, given):
+def _member(enum_class: type[_E], field: str, given: str) -> _E:
     try:
         return enum_class(given)
     except ValueError:
@@ -83,12 +94,12 @@ class CopyOptions:
     >>> stream.sync()
     """
 
-    src_access_order: "MemcpySrcAccessOrder | str" = "stream"
-    src_location_hint: "Device | Host | None" = None
-    dst_location_hint: "Device | Host | None" = None
-    overlap_mode: "MemcpyOverlapMode | str" = "default"
+    src_access_order: MemcpySrcAccessOrder | str = "stream"
+    src_location_hint: Device | Host | None = None
+    dst_location_hint: Device | Host | None = None
+    overlap_mode: MemcpyOverlapMode | str = "default"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         order = _member(MemcpySrcAccessOrder, "src_access_order", self.src_access_order)
         mode = _member(MemcpyOverlapMode, "overlap_mode", self.overlap_mode)
         object.__setattr__(self, "src_access_order", order)

@@ -1,8 +1,18 @@
 """Exceptions and helpers that clients import (docs/clients.md)."""
 
+from __future__ import annotations
+
 from collections import namedtuple as _namedtuple
 
 from cupyrite._native.core import CUDAError, NVRTCError, _explanation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
+
+    _P = ParamSpec("_P")
+    _R = TypeVar("_R")
 
 __all__ = [
     "CUDAError",
@@ -19,12 +29,19 @@ __all__ = [
     "reset_fork_warning",
 ]
 
-ComputeCapability = _namedtuple("ComputeCapability", ("major", "minor"))
-ComputeCapability.__doc__ = "Compute capability of a device: major and minor version."
-ComputeCapability.__annotations__ = {"major": "int", "minor": "int"}
+if TYPE_CHECKING:
+
+    class ComputeCapability(NamedTuple):
+        major: int
+        minor: int
+
+else:
+    ComputeCapability = _namedtuple("ComputeCapability", ("major", "minor"))
+    ComputeCapability.__doc__ = "Compute capability of a device: major and minor version."
+    ComputeCapability.__annotations__ = {"major": "int", "minor": "int"}
 
 
-def _nvrtc_log(program):
+def _nvrtc_log(program: Any) -> str:
     """Log of the last compilation of an NVRTC program; may be empty."""
     from cuda.bindings import nvrtc
 
@@ -36,7 +53,7 @@ def _nvrtc_log(program):
     return "" if int(status) != 0 else log.decode(errors="replace").rstrip("\0")
 
 
-def _status_error(status, handle):
+def _status_error(status: Any, handle: object) -> Exception:
     """The exception for a failed status."""
     enum_name = type(status).__name__
     if enum_name in ("CUresult", "cudaError_t"):
@@ -45,8 +62,8 @@ def _status_error(status, handle):
             if enum_name == "CUresult":
                 from cuda.bindings.driver import cuGetErrorString
 
-                known, text = cuGetErrorString(status)
-                meaning = text.decode() if int(known) == 0 else "unknown status"
+                known, description = cuGetErrorString(status)
+                meaning = description.decode() if int(known) == 0 else "unknown status"
             else:
                 from cuda.bindings.runtime import cudaGetErrorString
 
@@ -59,7 +76,7 @@ def _status_error(status, handle):
     return RuntimeError(f"{status!r} is not a status of the driver, the runtime or NVRTC")
 
 
-def handle_return(result: "tuple[Any, ...]", handle: "object | None" = None) -> "Any":
+def handle_return(result: tuple[Any, ...], handle: object | None = None) -> Any:
     """Check the status of a ``cuda.bindings`` call and return its outputs.
 
     Parameters
@@ -116,7 +133,7 @@ def check_or_create_options(
     )
 
 
-def cast_to_3_tuple(label: str, cfg: "int | tuple[int, ...]") -> "tuple[int, int, int]":
+def cast_to_3_tuple(label: str, cfg: int | tuple[int, ...]) -> tuple[int, int, int]:
     """Pad up to three positive ints with ones to a 3-tuple.
 
     Parameters
@@ -132,7 +149,8 @@ def cast_to_3_tuple(label: str, cfg: "int | tuple[int, ...]") -> "tuple[int, int
         raise ValueError(f"{label} is {cfg!r}; expected an int or a tuple of up to three ints")
     if any(n < 1 for n in cfg):
         raise ValueError(f"{label} is {cfg!r}; expected ints of at least 1")
-    return cfg + (1,) * (3 - len(cfg))
+    x, y, z = cfg + (1,) * (3 - len(cfg))
+    return x, y, z
 
 
 def is_sequence(obj: object) -> bool:
@@ -144,10 +162,12 @@ def is_sequence(obj: object) -> bool:
 
 def is_nested_sequence(obj: object) -> bool:
     """Whether an object is a sequence that contains a sequence."""
-    return is_sequence(obj) and any(is_sequence(item) for item in obj)
+    from collections.abc import Sequence
+
+    return isinstance(obj, Sequence) and any(isinstance(item, Sequence) for item in obj)
 
 
-def precondition(checker: "Callable[..., None]", what: str = "") -> "Callable[..., Any]":
+def precondition(checker: Callable[..., None], what: str = "") -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Decorator that calls `checker` before the function.
 
     Parameters
@@ -158,11 +178,11 @@ def precondition(checker: "Callable[..., None]", what: str = "") -> "Callable[..
         Description of the precondition for the checker's message.
     """
 
-    def decorate(function):
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
         from functools import wraps
 
         @wraps(function)
-        def checked(*args, **kwargs):
+        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             checker(*args, what=what, **kwargs)
             return function(*args, **kwargs)
 
@@ -178,16 +198,16 @@ class Transaction:
     block calls them in reverse order, unless :meth:`commit` was called.
     """
 
-    def __init__(self):
-        self._undo = None
+    def __init__(self) -> None:
+        self._undo: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         if self._undo is not None:
             raise RuntimeError("this Transaction was already entered")
         self._undo = []
         return self
 
-    def __exit__(self, exc_type, exc, traceback):
+    def __exit__(self, exc_type: object, exc: object, traceback: object) -> bool:  # type: ignore[exit-return]
         undo, self._undo = self._undo, None
         if not undo:
             return False
@@ -199,7 +219,7 @@ class Transaction:
                 stack.callback(function, *args, **kwargs)
         return False
 
-    def append(self, fn: "Callable[..., Any]", /, *args: "Any", **kwargs) -> None:
+    def append(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> None:
         """Register a rollback function and its arguments."""
         if self._undo is None:
             raise RuntimeError("this Transaction was not entered: use it in a with statement")

@@ -1,9 +1,11 @@
 """Versions as comparable triples."""
 
+from __future__ import annotations
+
 __all__ = ["binding_version", "driver_version"]
 
 
-def binding_version() -> "tuple[int, int, int]":
+def binding_version() -> tuple[int, int, int]:
     """Version of ``cuda.bindings``."""
     from cuda.bindings import __version__
 
@@ -15,10 +17,11 @@ def binding_version() -> "tuple[int, int, int]":
                 break
             digits += character
         numbers.append(int(digits or 0))
-    return tuple(numbers + [0] * (3 - len(numbers)))
+    major, minor, patch = numbers + [0] * (3 - len(numbers))
+    return major, minor, patch
 
 
-def driver_version() -> "tuple[int, int, int]":
+def driver_version() -> tuple[int, int, int]:
     """Highest CUDA version that the driver supports."""
     from cuda.bindings.driver import cuDriverGetVersion
     from cuda.core._utils.cuda_utils import handle_return

@@ -1,6 +1,17 @@
 """Abstract base class of program caches."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+    from typing import Self, overload
+
+    from cuda.core._module import ObjectCode
+    from typing_extensions import Buffer
 
 __all__ = ["ProgramCacheResource"]
 
@@ -44,7 +55,7 @@ class ProgramCacheResource(ABC):
     """
 
     @abstractmethod
-    def __getitem__(self, key):
+    def __getitem__(self, key: bytes | str) -> bytes:
         """Return the bytes stored under a key.
 
         Parameters
@@ -62,7 +73,7 @@ class ProgramCacheResource(ABC):
         """
 
     @abstractmethod
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: bytes | str, value: Buffer | ObjectCode) -> None:
         """Store bytes under a key and replace any previous entry.
 
         Parameters
@@ -73,7 +84,7 @@ class ProgramCacheResource(ABC):
         """
 
     @abstractmethod
-    def __delitem__(self, key):
+    def __delitem__(self, key: bytes | str) -> None:
         """Remove an entry.
 
         Parameters
@@ -87,14 +98,21 @@ class ProgramCacheResource(ABC):
         """
 
     @abstractmethod
-    def __len__(self):
+    def __len__(self) -> int:
         """Number of entries."""
 
     @abstractmethod
-    def clear(self):
+    def clear(self) -> None:
         """Remove all entries."""
 
-    def get(self, key, default=None):
+    if TYPE_CHECKING:
+
+        @overload
+        def get(self, key: bytes | str, default: None = None) -> bytes | None: ...
+        @overload
+        def get(self, key: bytes | str, default: bytes) -> bytes: ...
+
+    def get(self, key: bytes | str, default: bytes | None = None) -> bytes | None:
         """Return the bytes stored under a key, or `default`.
 
         Parameters
@@ -119,7 +137,13 @@ class ProgramCacheResource(ABC):
         except KeyError:
             return default
 
-    def update(self, items, /):
+    def update(
+        self,
+        items: Mapping[bytes, Buffer | ObjectCode]
+        | Mapping[str, Buffer | ObjectCode]
+        | Iterable[tuple[bytes | str, Buffer | ObjectCode]],
+        /,
+    ) -> None:
         """Store several entries in order; if one fails, the preceding ones remain stored.
 
         Parameters
@@ -135,12 +159,11 @@ class ProgramCacheResource(ABC):
         >>> len(cache)
         2
         """
-        if hasattr(items, "items"):
-            items = items.items()
-        for key, value in items:
+        pairs = items.items() if hasattr(items, "items") else items
+        for key, value in pairs:
             self[key] = value
 
-    def close(self):
+    def close(self) -> None:
         """Release the resources of the cache. The base implementation does nothing.
 
         Examples
@@ -155,8 +178,13 @@ class ProgramCacheResource(ABC):
         ...     cache["key"] = b"code"
         """
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, exc_type, exc_value, traceback):
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self.close()

@@ -1,9 +1,15 @@
 """Program cache on disk."""
 
+from __future__ import annotations
+
 from cupyrite._native.core import file_cache as _file_cache
 
 from . import _stored
 from ._abc import ProgramCacheResource
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import PathLike
 
 __all__ = ["FileStreamProgramCache"]
 
@@ -48,9 +54,20 @@ class FileStreamProgramCache(ProgramCacheResource):
     __delitem__ = _stored.delitem
     __len__ = _stored.length
     get = _stored.get
-    clear = _stored.clear
-    hits = _stored.hits
-    misses = _stored.misses
 
-    def __init__(self, path=None, *, max_size_bytes=None):
+    def __init__(self, path: str | PathLike[str] | None = None, *, max_size_bytes: int | None = None) -> None:
         self._storage = _file_cache(path, max_size_bytes)
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._storage.clear()
+
+    @property
+    def hits(self) -> int:
+        """Number of lookups of this object that hit."""
+        return self._storage.hits
+
+    @property
+    def misses(self) -> int:
+        """Number of lookups of this object that missed."""
+        return self._storage.misses

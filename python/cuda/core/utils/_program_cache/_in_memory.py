@@ -1,5 +1,7 @@
 """Program cache in memory."""
 
+from __future__ import annotations
+
 from cupyrite._native.core import memory_cache as _memory_cache
 
 from . import _stored
@@ -38,9 +40,20 @@ class InMemoryProgramCache(ProgramCacheResource):
     __delitem__ = _stored.delitem
     __len__ = _stored.length
     get = _stored.get
-    clear = _stored.clear
-    hits = _stored.hits
-    misses = _stored.misses
 
-    def __init__(self, *, max_size_bytes=None):
+    def __init__(self, *, max_size_bytes: int | None = None) -> None:
         self._storage = _memory_cache(max_size_bytes)
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._storage.clear()
+
+    @property
+    def hits(self) -> int:
+        """Number of lookups of this object that hit."""
+        return self._storage.hits
+
+    @property
+    def misses(self) -> int:
+        """Number of lookups of this object that missed."""
+        return self._storage.misses

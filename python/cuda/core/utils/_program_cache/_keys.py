@@ -1,11 +1,28 @@
 """Keys of program caches."""
 
+from __future__ import annotations
+
 from cupyrite._native.core import program_cache_key as _program_cache_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cuda.core._program import ProgramOptions
+    from typing_extensions import Buffer
 
 __all__ = ["make_program_cache_key"]
 
 
-def make_program_cache_key(*, code, code_type, options, target_type, name_expressions=(), extra_digest=None):
+def make_program_cache_key(
+    *,
+    code: str | bytes | bytearray,
+    code_type: str,
+    options: ProgramOptions,
+    target_type: str,
+    name_expressions: Sequence[str | bytes] = (),
+    extra_digest: Buffer | None = None,
+) -> bytes:
     """Compute a cache key from all inputs of a compilation.
 
     The inputs are the source, the options, the target, the name expressions, the compiler build, and the files that the

@@ -1,4 +1,0 @@
-from cuda.core._memory._buffer import Buffer, MemoryResource
-from cuda.core._memory._device_memory_resource import DeviceMemoryResource, DeviceMemoryResourceOptions
-
-__all__ = ["Buffer", "DeviceMemoryResource", "DeviceMemoryResourceOptions", "MemoryResource"]

@@ -1,0 +1,81 @@
+"""Native parts of ``cuda.core`` that its Python modules use. The stub of a public class is where the class is public."""
+
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Protocol
+
+from cuda.core._linker import LinkerOptions
+from cuda.core._memory._device_memory_resource import DeviceMemoryResource
+from cuda.core._module import ObjectCode
+from cuda.core._program import ProgramOptions
+from cuda.core.typing import CompilerBackendType, ObjectCodeFormatType
+from typing_extensions import Buffer
+
+# ----------------------------------------------------------------------------------------------------------------------
+# For cuda.core._utils.cuda_utils
+
+class CUDAError(Exception):
+    """A call of the CUDA driver failed. The message begins with the name of the status and names the function."""
+
+class NVRTCError(CUDAError):
+    """A call of NVRTC failed. The message contains the compilation log."""
+
+def _explanation(code: int) -> str | None:
+    """Description of a driver status; None if unknown."""
+
+# ----------------------------------------------------------------------------------------------------------------------
+# For programs and linkers
+
+def prepare_program_options(options: ProgramOptions) -> None:
+    """Implements `ProgramOptions.__post_init__`: sets computed defaults and checks every field."""
+
+def program_options_as_bytes(
+    options: ProgramOptions,
+    backend: CompilerBackendType | str,
+    target_type: ObjectCodeFormatType | str | None = None,
+) -> list[bytes]:
+    """Implements `ProgramOptions.as_bytes`."""
+
+def linker_arguments(options: LinkerOptions) -> list[bytes]:
+    """Options as nvJitLink arguments; implements `LinkerOptions.as_bytes`."""
+
+# ----------------------------------------------------------------------------------------------------------------------
+# For program caches
+
+class _Storage(Protocol):
+    """Storage of a program cache."""
+
+    @property
+    def hits(self) -> int: ...
+    @property
+    def misses(self) -> int: ...
+    def get(self, key: bytes | str) -> bytes | None: ...
+    def put(self, key: bytes | str, value: Buffer | ObjectCode) -> None: ...
+    def remove(self, key: bytes | str) -> bool: ...
+    def clear(self) -> None: ...
+    def __len__(self) -> int: ...
+
+def file_cache(path: str | PathLike[str] | None = None, max_size_bytes: int | None = None) -> _Storage:
+    """Creates the storage of a `FileStreamProgramCache`."""
+
+def memory_cache(max_size_bytes: int | None = None) -> _Storage:
+    """Creates the storage of an `InMemoryProgramCache`."""
+
+def program_cache_key(
+    code: str | bytes | bytearray,
+    code_type: str,
+    options: ProgramOptions,
+    target_type: str,
+    name_expressions: Sequence[str | bytes] | None = None,
+    extra_digest: Buffer | None = None,
+) -> bytes:
+    """Implements `make_program_cache_key`."""
+
+# ----------------------------------------------------------------------------------------------------------------------
+# For device memory pools
+
+def mempool_get_access(mr: DeviceMemoryResource, device_id: int) -> str:
+    """Access rights of a device to the memory of a pool: ``'rw'``, ``'r'`` or ``''``."""
+
+def mempool_set_access(mr: DeviceMemoryResource, add: Iterable[int], remove: Iterable[int]) -> None:
+    """Grants and revokes access of devices to the memory of a pool; all changes are applied or none."""
