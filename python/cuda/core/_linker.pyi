@@ -1,46 +1,16 @@
 """Linking of object code."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from cuda.bindings.driver import CUlinkState
 from typing_extensions import Self, disjoint_base
 
+from ._linker_options import LinkerOptions as LinkerOptions
 from ._module import ObjectCode
 from .typing import CompilerBackendType, ObjectCodeFormatType
 
 __all__ = ["Linker", "LinkerOptions"]
-
-@dataclass
-class LinkerOptions:
-    """Options of a :class:`Linker`; None selects the linker's default."""
-
-    name: str | None = "<default linker>"
-    arch: str | None = None
-    max_register_count: int | None = None
-    time: bool | None = None
-    verbose: bool | None = None
-    link_time_optimization: bool | None = None
-    ptx: bool | None = None
-    optimization_level: int | None = None
-    debug: bool | None = None
-    lineinfo: bool | None = None
-    ftz: bool | None = None
-    prec_div: bool | None = None
-    prec_sqrt: bool | None = None
-    fma: bool | None = None
-    kernels_used: str | tuple[str, ...] | list[str] | None = None
-    variables_used: str | tuple[str, ...] | list[str] | None = None
-    optimize_unused_variables: bool | None = None
-    ptxas_options: str | tuple[str, ...] | list[str] | None = None
-    split_compile: int | None = None
-    split_compile_extended: int | None = None
-    no_cache: bool | None = None
-    numba_debug: bool | None = None
-
-    def as_bytes(self, backend: str = "nvjitlink") -> list[bytes]:
-        """The options as command-line arguments of a backend."""
 
 @disjoint_base
 class Linker:

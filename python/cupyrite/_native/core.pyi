@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Protocol
 
-from cuda.core._linker import LinkerOptions
+from cuda.core._linker_options import LinkerOptions
 from cuda.core._memory._device_memory_resource import DeviceMemoryResource
 from cuda.core._module import ObjectCode
-from cuda.core._program import ProgramOptions
+from cuda.core._program_options import ProgramOptions
 from cuda.core.typing import CompilerBackendType, ObjectCodeFormatType
 from typing_extensions import Buffer
 

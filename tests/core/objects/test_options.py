@@ -49,6 +49,32 @@ class Own(StreamOptions):
 
 
 @every_class
+def test_docstring_describes_every_field_in_order(kind):
+    text = inspect.getdoc(kind).split("Attributes\n----------\n")[1].split("\n\n")[0]
+    described = [line.split(" : ")[0] for line in text.splitlines() if not line.startswith(" ")]
+    assert described == [field.name for field in dataclasses.fields(kind)]
+
+
+def test_native_module_reads_every_field_of_program_options():
+    """The fields are declared in `cuda.core._program_options`; the compiler of the Rust code makes sure that the reader
+    fills every field of Rust's `ProgramOptions`."""
+    from cupyrite._native.core import program_options_as_bytes
+
+    class Recorder:
+        def __init__(self):
+            self.read = []
+
+        def __getattr__(self, name):
+            self.read.append(name)
+            return "sm_80" if name == "arch" else None
+
+    recorder = Recorder()
+    assert program_options_as_bytes(recorder, "nvrtc") == [b"-arch=sm_80"]
+    # A path is read twice.
+    assert list(dict.fromkeys(recorder.read)) == [field.name for field in dataclasses.fields(ProgramOptions)]
+
+
+@every_class
 class TestAttributes:
     def test_unknown_attributes_are_refused(self, kind):
         options = kind(**CLASSES[kind])
