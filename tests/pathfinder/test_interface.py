@@ -9,6 +9,7 @@ import copy
 import dataclasses
 import functools
 import inspect
+import itertools
 import os
 import pathlib
 import pickle
@@ -19,6 +20,7 @@ import typing
 import weakref
 
 import cuda.pathfinder as pathfinder
+import cupyrite
 import pytest
 from cuda.pathfinder import LoadedDL, LocatedBitcodeLib, LocatedHeaderDir, LocatedStaticLib
 
@@ -718,14 +720,19 @@ def test_bindings_see_packages_installed_later(tmp_path):
     assert said.split() == ["False", "True"], said
 
 
-def test_stub_docstrings_match_the_module():
-    """Editors and the reference pages show the stub's docstrings, `help()` the module's."""
-    stub = ast.parse(pathlib.Path(pathfinder.__file__).with_suffix(".pyi").read_text())
-    for node in stub.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in pathfinder.__all__:
-            assert ast.get_docstring(node) == inspect.getdoc(getattr(pathfinder, node.name)), node.name
-    said = [node for node in stub.body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node)]
-    assert {node.name for node in said} >= {name for name in pathfinder.__all__ if not name.startswith("SUPPORTED")}
-    for before, after in zip(stub.body, stub.body[1:], strict=False):
-        if isinstance(before, ast.AnnAssign) and before.target.id in pathfinder.__all__:
-            assert isinstance(after, ast.Expr) and isinstance(after.value.value, str), before.target.id
+def test_native_errors_have_the_docstrings_of_their_stub():
+    stub = ast.parse(pathlib.Path(cupyrite.__file__).with_name("_native").joinpath("__init__.pyi").read_text())
+    errors = [node for node in stub.body if isinstance(node, ast.ClassDef) and node.name in pathfinder.__all__]
+    assert len(errors) == 6
+    for node in errors:
+        assert ast.get_docstring(node) == inspect.getdoc(getattr(pathfinder, node.name)), node.name
+
+
+def test_constants_are_described():
+    body = ast.parse(pathlib.Path(pathfinder.__file__).read_text()).body
+    described = [
+        before.target.id
+        for before, after in itertools.pairwise(body)
+        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+    ]
+    assert sorted(described) == [name for name in pathfinder.__all__ if name.startswith("SUPPORTED")]

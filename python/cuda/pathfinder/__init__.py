@@ -19,6 +19,31 @@ from cupyrite._native import (
     UnsupportedBinaryError,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from dataclasses import dataclass as _record
+    from functools import _CacheInfo, _CacheParameters
+    from typing import Any, Final, Generic, ParamSpec, TypeVar
+
+    _P = ParamSpec("_P")
+    _T = TypeVar("_T")
+    _Archive = TypeVar("_Archive", "LocatedBitcodeLib", "LocatedStaticLib")
+
+    class _Memoized(Generic[_P, _T]):
+        """A memoized function, like those of `functools.cache`, with parameters known to type checkers."""
+
+        __wrapped__: Callable[_P, _T]
+        __name__: str
+        __qualname__: str
+        hits: int
+        cache_clear: Callable[[], None]
+        cache_info: Callable[[], _CacheInfo]
+        cache_parameters: Callable[[], _CacheParameters]
+
+        def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T: ...
+
+
 __version__ = "1.9.0"
 
 __all__ = [
@@ -63,86 +88,83 @@ class UnsupportedArchError(RuntimeError):
         super().__init__(f"no CUDA libraries exist for Python on {platform_tag!r}, only for win-amd64 and win-arm64")
         self.platform_tag = platform_tag
 
-    def __reduce__(self):
+    def __reduce__(self) -> "tuple[Any, ...]":
         return type(self), (self.platform_tag,)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Result classes: data classes that do not import `dataclasses`, which takes longer than the rest of this module.
-# `_dataclass` completes them when `dataclasses` inspects them.
+# `_dataclass` completes them when `dataclasses` inspects them. For type checkers, `_record` is `dataclasses.dataclass`.
 
 
 class _OnDemand:
     """Class attribute that is computed on first access and then stored."""
 
-    def __set_name__(self, owner, name):
+    def __init__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: object, owner: "type | None" = None) -> object:
         from ._dataclass import complete
 
         complete(self.owner)
         return getattr(self.owner, self.name)
 
 
-def _record(cls):
-    """Add the methods of a data class; the annotations are the fields."""
+def _data_class(cls: "Any" = None, *, frozen: bool = False) -> "Any":
+    """Add the methods of a data class; the annotations are the fields. A frozen class is immutable and hashable."""
+    if cls is None:
+        return lambda cls: _data_class(cls, frozen=frozen)
     names = tuple(cls.__annotations__)
 
-    def __repr__(self):
+    def __repr__(self: object) -> str:
         return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
-    def __eq__(self, other):
+    def __eq__(self: object, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
-    def __replace__(self, /, **changes):
+    def __replace__(self: "Any", /, **changes: object) -> "Any":
         from dataclasses import replace
 
         return replace(self, **changes)
 
-    cls.__match_args__ = names
-    methods = [__repr__, __eq__]
-    if _sys.version_info >= (3, 13):
-        methods.append(__replace__)
-    for method in methods:
-        _adopt(cls, method)
-    # As for every mutable class with its own `__eq__`.
-    cls.__hash__ = None
-    return cls
-
-
-def _frozen(cls):
-    """As `_record`, for an immutable and hashable class."""
-    names = tuple(cls.__annotations__)
-
-    def __hash__(self):
+    def __hash__(self: object) -> int:
         return hash(tuple([getattr(self, name) for name in names]))
 
-    def __setattr__(self, name, value):
+    def __setattr__(self: object, name: str, value: object) -> None:
         if type(self) is cls or name in names:
             from dataclasses import FrozenInstanceError
 
             raise FrozenInstanceError(f"cannot assign to field {name!r}")
         super(cls, self).__setattr__(name, value)
 
-    def __delattr__(self, name):
+    def __delattr__(self: object, name: str) -> None:
         if type(self) is cls or name in names:
             from dataclasses import FrozenInstanceError
 
             raise FrozenInstanceError(f"cannot delete field {name!r}")
         super(cls, self).__delattr__(name)
 
-    _record(cls)
-    for method in (__hash__, __setattr__, __delattr__):
-        _adopt(cls, method)
+    cls.__match_args__ = names  # type: ignore[misc]
+    methods: list[Any] = [__repr__, __eq__]
+    if _sys.version_info >= (3, 13):
+        methods.append(__replace__)
+    if frozen:
+        methods += [__hash__, __setattr__, __delattr__]
+    else:
+        # As for every mutable class with its own `__eq__`.
+        cls.__hash__ = None
+    for method in methods:
+        method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
+        setattr(cls, method.__name__, method)
+    for name in ("__dataclass_fields__", "__dataclass_params__"):
+        setattr(cls, name, _OnDemand(cls, name))
     return cls
 
 
-def _adopt(cls, method):
-    method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
-    setattr(cls, method.__name__, method)
+if not TYPE_CHECKING:
+    _record = _data_class
 
 
 @_record
@@ -176,9 +198,6 @@ class LoadedDL:
     _handle_uint: int  # for dlsym
     found_via: str
 
-    __dataclass_fields__ = _OnDemand()
-    __dataclass_params__ = _OnDemand()
-
     def __init__(
         self, abs_path: str | None, was_already_loaded_from_elsewhere: bool, _handle_uint: int, found_via: str
     ) -> None:
@@ -211,9 +230,6 @@ class LocatedHeaderDir:
     abs_path: str | None
     found_via: str
 
-    __dataclass_fields__ = _OnDemand()
-    __dataclass_params__ = _OnDemand()
-
     def __init__(self, abs_path: str | None, found_via: str) -> None:
         self.abs_path = abs_path
         self.found_via = found_via
@@ -229,7 +245,7 @@ class LocatedHeaderDir:
         self.abs_path = _os.path.realpath(path) if path else None
 
 
-@_frozen
+@_record(frozen=True)
 class LocatedStaticLib:
     """A static library.
 
@@ -258,14 +274,11 @@ class LocatedStaticLib:
     filename: str
     found_via: str
 
-    __dataclass_fields__ = _OnDemand()
-    __dataclass_params__ = _OnDemand()
-
     def __init__(self, name: str, abs_path: str, filename: str, found_via: str) -> None:
         vars(self).update(name=name, abs_path=abs_path, filename=filename, found_via=found_via)
 
 
-@_frozen
+@_record(frozen=True)
 class LocatedBitcodeLib:
     """An LLVM bitcode library.
 
@@ -295,9 +308,6 @@ class LocatedBitcodeLib:
     filename: str
     found_via: str
 
-    __dataclass_fields__ = _OnDemand()
-    __dataclass_params__ = _OnDemand()
-
     def __init__(self, name: str, abs_path: str, filename: str, found_via: str) -> None:
         vars(self).update(name=name, abs_path=abs_path, filename=filename, found_via=found_via)
 
@@ -306,24 +316,24 @@ class LocatedBitcodeLib:
 # Memoization
 
 
-def _memoized(search):
+def _memoized(search: "Callable[_P, _T]") -> "_Memoized[_P, _T]":
     """Like `functools.cache`, with three differences.
 
     Concurrent calls with the same name search once and return the same object. None is not cached, because the item
     may be installed before the next call. Positional and keyword calls share an entry.
     """
-    values = {}
+    values: dict[str | None, object] = {}
     lock = _RLock()  # reentrant: a signal handler may call the function
     misses = 0
     code = search.__code__
     parameter = code.co_varnames[0] if code.co_argcount else None
 
-    def reset_lock():
+    def reset_lock() -> None:
         # Another thread may have held the lock at the fork.
         nonlocal lock
         lock = _RLock()
 
-    def miss(*args, **kwargs):
+    def miss(*args: "Any", **kwargs: "Any") -> object:
         nonlocal misses
         name = args[0] if args else kwargs.get(parameter) if parameter else None
         if len(args) + len(kwargs) != code.co_argcount or (parameter and not isinstance(name, str)):
@@ -342,26 +352,26 @@ def _memoized(search):
                 values[name] = found
             return found
 
-    def cache_clear():
+    def cache_clear() -> None:
         """Clear the cache."""
         nonlocal misses
         with lock:
             values.clear()
             memoized.hits = misses = 0
 
-    def cache_info():
+    def cache_info() -> "_CacheInfo":
         """Return (hits, misses, maxsize, currsize), as `functools` does."""
         from functools import cache
 
         return type(cache(cache_info).cache_info())(memoized.hits, misses, None, len(values))
 
-    def cache_parameters():
+    def cache_parameters() -> "_CacheParameters":
         """Return the cache parameters, as `functools` does."""
-        return {"maxsize": None, "typed": False}
+        return {"maxsize": None, "typed": False}  # type: ignore[typeddict-item]  # its type has no None
 
     if hasattr(_os, "register_at_fork"):
         _os.register_at_fork(after_in_child=reset_lock)
-    memoized = _native.memoize(values, miss)
+    memoized: _Memoized[_P, _T] = _native.memoize(values, miss)
     for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
         if hasattr(search, name):
             setattr(memoized, name, getattr(search, name))
@@ -371,7 +381,7 @@ def _memoized(search):
     return memoized
 
 
-def _checked(function, parameter, name, kind):
+def _checked(function: str, parameter: str, name: object, kind: str) -> str:
     """Return `name` if it is a `str`; otherwise raise the error of an unknown name that is also a `TypeError`."""
     if not isinstance(name, str):
         from . import _errors
@@ -380,7 +390,7 @@ def _checked(function, parameter, name, kind):
     return name
 
 
-def _warn_if_ambiguous(found_via):
+def _warn_if_ambiguous(found_via: str) -> str:
     """Return `found_via`; warn if it is `CUDA_PATH` and `CUDA_HOME` differs."""
     if found_via == "CUDA_PATH":
         get_cuda_path_or_home()
@@ -566,7 +576,7 @@ def find_nvidia_binary_utility(utility_name: str) -> str | None:
     return found[0]
 
 
-def _archive(cls, name, found):
+def _archive(cls: "type[_Archive]", name: str, found: "tuple[str, str]") -> "_Archive":
     path, found_via = found
     return cls(str(name), path, path.replace("\\", "/").rpartition("/")[2], _warn_if_ambiguous(found_via))
 
@@ -700,10 +710,21 @@ def find_bitcode_lib(name: str) -> str:
     return locate_bitcode_lib(name).abs_path
 
 
-(
-    SUPPORTED_NVIDIA_LIBNAMES,
-    SUPPORTED_HEADERS_CTK,
-    SUPPORTED_BINARY_UTILITIES,
-    SUPPORTED_STATIC_LIBS,
-    SUPPORTED_BITCODE_LIBS,
-) = _native.find_names()
+_names = _native.find_names()
+
+SUPPORTED_NVIDIA_LIBNAMES: "Final[tuple[str, ...]]" = _names[0]
+"""Names of the libraries of the toolkit that exist for this platform, for ``load_nvidia_dynamic_lib``."""
+
+SUPPORTED_HEADERS_CTK: "Final[dict[str, str]]" = _names[1]
+"""Names of the toolkit's sets of headers, each with the header that the folder must have, for ``locate_nvidia_header_directory``."""
+
+SUPPORTED_BINARY_UTILITIES: "Final[tuple[str, ...]]" = _names[2]
+"""Names of the tools, for ``find_nvidia_binary_utility``."""
+
+SUPPORTED_STATIC_LIBS: "Final[tuple[str, ...]]" = _names[3]
+"""Names of the static libraries that exist for this platform, for ``locate_static_lib``."""
+
+SUPPORTED_BITCODE_LIBS: "Final[tuple[str, ...]]" = _names[4]
+"""Names of the libraries in LLVM bitcode that exist for this platform, for ``locate_bitcode_lib``."""
+
+del TYPE_CHECKING

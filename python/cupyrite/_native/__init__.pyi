@@ -43,13 +43,24 @@ def internal_errors() -> tuple[type[RuntimeError], type[RuntimeError]]:
 # ----------------------------------------------------------------------------------------------------------------------
 # For cuda.pathfinder
 
-class DynamicLibNotFoundError(RuntimeError): ...
-class DynamicLibUnknownError(DynamicLibNotFoundError): ...
-class DynamicLibNotAvailableError(DynamicLibNotFoundError): ...
-class BitcodeLibNotFoundError(RuntimeError): ...
-class StaticLibNotFoundError(RuntimeError): ...
+class DynamicLibNotFoundError(RuntimeError):
+    """A library could not be found. The message lists every place looked at and what to install."""
+
+class DynamicLibUnknownError(DynamicLibNotFoundError):
+    """No library of this name is known."""
+
+class DynamicLibNotAvailableError(DynamicLibNotFoundError):
+    """The library exists, but not for this platform."""
+
+class BitcodeLibNotFoundError(RuntimeError):
+    """A library in LLVM bitcode could not be found. The message lists every place looked at and what to install."""
+
+class StaticLibNotFoundError(RuntimeError):
+    """A static library could not be found. The message lists every place looked at and what to install."""
 
 class UnsupportedBinaryError(ValueError):
+    """No tool of this name is known. Its attribute ``utility`` is the name that was asked for."""
+
     utility: str
 
 def find_names() -> tuple[tuple[str, ...], dict[str, str], tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

@@ -18,11 +18,16 @@ use crate::meanings::Meanings;
 use crate::naming::{short_title, title};
 use html::{Names, code, escape, page, prose, table};
 
-/// Hand-written modules: name, and path of the source without its extension.
-const BY_HAND: &[(&str, &str)] = &[
-    ("cuda.bindings.utils", "python/cuda/bindings/utils"),
-    ("cuda.pathfinder", "python/cuda/pathfinder/__init__"),
-    ("cupyrite", "python/cupyrite/__init__"),
+/// Hand-written modules: name, path of the source without its extension, and that of the module from which it
+/// re-exports names.
+const BY_HAND: &[(&str, &str, Option<&str>)] = &[
+    ("cuda.bindings.utils", "python/cuda/bindings/utils", None),
+    (
+        "cuda.pathfinder",
+        "python/cuda/pathfinder/__init__",
+        Some("python/cupyrite/_native/__init__"),
+    ),
+    ("cupyrite", "python/cupyrite/__init__", None),
 ];
 
 /// The files by name. `root` is the repository root, for hand-written modules.
@@ -33,8 +38,10 @@ const BY_HAND: &[(&str, &str)] = &[
 pub fn generate(api: &Api, root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
     let libraries: Vec<&LibraryApi> = api.in_python().collect();
     let mut custom = Vec::new();
-    for (name, path) in BY_HAND {
-        custom.push((*name, pyi::parse(&read(&root.join(path))?)));
+    for (name, path, origin) in BY_HAND {
+        let origin = origin.map(|path| read(&root.join(path))).transpose()?;
+        let text = read(&root.join(path))?;
+        custom.push((*name, pyi::parse(&text, origin.as_deref())));
     }
     let meanings = Meanings::load(root, &libraries)?;
     let mut names = Names::default();

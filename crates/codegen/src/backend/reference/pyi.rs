@@ -23,8 +23,8 @@ pub struct Module {
     pub items: Vec<Item>,
 }
 
-/// Parses a module's source.
-pub fn parse(text: &str) -> Module {
+/// Parses a module's source, and that of the module from which it re-exports names, whose items follow.
+pub fn parse(text: &str, origin: Option<&str>) -> Module {
     let lines: Vec<&str> = text.lines().collect();
     let mut at = 0;
     while at < lines.len() && (lines[at].is_empty() || lines[at].starts_with('#')) {
@@ -32,6 +32,9 @@ pub fn parse(text: &str) -> Module {
     }
     let doc = docstring(&lines, &mut at, 0);
     let mut items = items(&lines, &mut at, 0);
+    if let Some(origin) = origin {
+        items.extend(parse(origin, None).items);
+    }
     if let Some(names) = exports(text) {
         items.retain(|i| names.contains(&i.name.as_str()));
     }
@@ -132,7 +135,7 @@ fn attribute(text: &str) -> Option<Item> {
     };
     plain.then(|| Item {
         name: name.to_owned(),
-        signature: format!("{name}: {}", ty.trim()),
+        signature: format!("{name}: {}", ty.trim().trim_matches('"')),
         doc: String::new(),
         members: Vec::new(),
     })
@@ -262,7 +265,7 @@ def last() -> None: ...
 
     #[test]
     fn parses_functions_classes_and_docstrings() {
-        let module = parse(TEXT);
+        let module = parse(TEXT, None);
         assert_eq!(module.doc, "What the module is for.\n\nMore of it.");
         let signatures: Vec<&str> = module.items.iter().map(|i| i.signature.as_str()).collect();
         assert_eq!(
@@ -294,9 +297,10 @@ def last() -> None: ...
     #[test]
     fn only_exported_names_are_items() {
         let module = parse(
-            "__version__: str\n\n__all__ = [\n    \"NAMES\",\n    \"f\",\n]\n\nNAMES: Final[tuple[str, ...]]\n\
+            "__version__: str\n\n__all__ = [\n    \"NAMES\",\n    \"f\",\n]\n\nNAMES: \"Final[tuple[str, ...]]\" = _names[0]\n\
              \"\"\"What can be asked for.\"\"\"\nOther: int\n\
              class Hidden(Error): ...\n@_cached\ndef f() -> None: ...\ndef g() -> None: ...\n",
+            None,
         );
         let signatures: Vec<&str> = module.items.iter().map(|i| i.signature.as_str()).collect();
         assert_eq!(
@@ -308,8 +312,21 @@ def last() -> None: ...
     }
 
     #[test]
+    fn exported_names_of_another_module_are_items() {
+        let module = parse(
+            "from native import Failure\n\n__all__ = [\"Failure\", \"f\"]\n\ndef f() -> None: ...\n",
+            Some(
+                "class Failure(Exception):\n    \"\"\"It failed.\"\"\"\n\nclass Other(Exception): ...\n",
+            ),
+        );
+        let signatures: Vec<&str> = module.items.iter().map(|i| i.signature.as_str()).collect();
+        assert_eq!(signatures, ["def f() -> None", "class Failure(Exception)"]);
+        assert_eq!(module.items[1].doc, "It failed.");
+    }
+
+    #[test]
     fn an_empty_module_has_no_items() {
-        assert_eq!(parse(""), Module::default());
-        assert_eq!(parse("x = 1\n"), Module::default());
+        assert_eq!(parse("", None), Module::default());
+        assert_eq!(parse("x = 1\n", None), Module::default());
     }
 }
