@@ -11,6 +11,8 @@ from cuda.bindings.driver import CUgraphExec
 from cuda.core._stream import Stream
 from cuda.core.graph._graph_definition import GraphCondition, GraphDefinition
 from cuda.core.graph._graph_node import GraphNode
+from cuda.core.graph._graph_options import GraphCompleteOptions as GraphCompleteOptions
+from cuda.core.graph._graph_options import GraphDebugPrintOptions as GraphDebugPrintOptions
 from cuda.core.graph._subclasses import ExecutableGraphNode
 
 __all__ = ["Graph", "GraphBuilder", "GraphCompleteOptions", "GraphDebugPrintOptions"]
@@ -92,63 +94,3 @@ class GraphBuilder:
         """``(0, handle)``: the protocol by which libraries exchange streams."""
     def debug_print(self, options: GraphDebugPrintOptions | dict[str, Any] | None = None) -> None:
         """Prints the graph in the language DOT of Graphviz."""
-
-class GraphCompleteOptions:
-    """Options of an instantiation."""
-
-    auto_free_on_launch: bool
-    upload_stream: Stream | None
-    device_launch: bool
-    use_node_priority: bool
-    def __init__(
-        self,
-        auto_free_on_launch: bool = False,
-        upload_stream: Stream | None = None,
-        device_launch: bool = False,
-        use_node_priority: bool = False,
-    ) -> None: ...
-    def __eq__(self, other: object) -> bool: ...
-    __hash__: None  # type: ignore[assignment]
-    __match_args__ = ("auto_free_on_launch", "upload_stream", "device_launch", "use_node_priority")
-
-class GraphDebugPrintOptions:
-    """What ``debug_dot_print`` writes about each node; nothing beyond names and edges by default."""
-
-    verbose: bool
-    runtime_types: bool
-    kernel_node_params: bool
-    memcpy_node_params: bool
-    memset_node_params: bool
-    host_node_params: bool
-    event_node_params: bool
-    ext_semas_signal_node_params: bool
-    ext_semas_wait_node_params: bool
-    kernel_node_attributes: bool
-    handles: bool
-    mem_alloc_node_params: bool
-    mem_free_node_params: bool
-    batch_mem_op_node_params: bool
-    extra_topo_info: bool
-    conditional_node_params: bool
-    def __init__(
-        self,
-        verbose: bool = False,
-        runtime_types: bool = False,
-        kernel_node_params: bool = False,
-        memcpy_node_params: bool = False,
-        memset_node_params: bool = False,
-        host_node_params: bool = False,
-        event_node_params: bool = False,
-        ext_semas_signal_node_params: bool = False,
-        ext_semas_wait_node_params: bool = False,
-        kernel_node_attributes: bool = False,
-        handles: bool = False,
-        mem_alloc_node_params: bool = False,
-        mem_free_node_params: bool = False,
-        batch_mem_op_node_params: bool = False,
-        extra_topo_info: bool = False,
-        conditional_node_params: bool = False,
-    ) -> None: ...
-    def __eq__(self, other: object) -> bool: ...
-    __hash__: None  # type: ignore[assignment]
-    __match_args__ = ("verbose", "runtime_types", "kernel_node_params", "memcpy_node_params", "memset_node_params", "host_node_params", "event_node_params", "ext_semas_signal_node_params", "ext_semas_wait_node_params", "kernel_node_attributes", "handles", "mem_alloc_node_params", "mem_free_node_params", "batch_mem_op_node_params", "extra_topo_info", "conditional_node_params")
