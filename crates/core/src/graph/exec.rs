@@ -1,87 +1,65 @@
-//! Instantiated graphs.
+//! Instantiated graphs: ownership and launches.
 
 use std::collections::HashMap;
-use std::ffi::{c_uint, c_void};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::destroyed::OwnedKind;
-use cupyrite_sys::driver::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphExecUpdateResult as UpdateResult,
-    CUgraphExecUpdateResultInfo, CUgraphInstantiate_flags as Flags,
-    CUgraphInstantiateResult as InstantiateResult, CUgraphNode, CUgraphNodeType, CUresult,
-};
+use cupyrite_sys::destroyed::OwnedKind;
+use cupyrite_sys::driver::{CUgraphExec, CUresult};
 use cupyrite_sys::waits;
 use parking_lot::Mutex;
 
-use crate::context::{Context, current_handle};
+use crate::context::Context;
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
-use crate::graph::callback::HostCallback;
 use crate::graph::definition::GraphDefinition;
 use crate::graph::in_use::{Launches, Waits, drop_after, drop_released, drop_with_context};
-use crate::graph::lock::{HierarchyMutex, lock_both};
-use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
-use crate::graph::read::{is_kernel_alone, with_kernel};
-use crate::graph::retained::{Abandoned, Pending, Retained, is_of_this_process};
-use crate::module::{Kernel, LaunchConfig};
-use crate::stream::{Event, Stream};
-
-/// Options of [`GraphDefinition::instantiate`].
-#[derive(Clone, Debug, Default)]
-pub struct InstantiateOptions {
-    /// Frees memory that the graph allocated and did not free before each further launch.
-    pub auto_free_on_launch: bool,
-    /// Uploads the graph in this stream.
-    pub upload_stream: Option<Stream>,
-    /// Lets device code launch the graph.
-    pub device_launch: bool,
-    /// Runs the nodes with their own priorities, not with that of the stream.
-    pub use_node_priority: bool,
-}
+use crate::graph::lock::HierarchyMutex;
+use crate::graph::retained::{Abandoned, Retained, is_of_this_process};
+use crate::stream::Stream;
 
 /// An instantiated graph: a definition as it was, ready to be launched. Cheap to clone.
 ///
 /// It may be launched in any number of streams; its launches run one after the other. It does not need its definition.
 #[derive(Clone)]
 pub struct Graph {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
-struct Inner {
-    handle: CUgraphExec,
+pub(super) struct Inner {
+    pub(super) handle: CUgraphExec,
     /// Of the definition from which it was instantiated, whose nodes name its nodes.
-    source: Arc<HierarchyMutex>,
+    pub(super) source: Arc<HierarchyMutex>,
     /// [`OwnedKind::epoch`] when it was created.
-    created: u32,
-    context: Context,
-    generation: ForkGeneration,
+    pub(super) created: u32,
+    pub(super) context: Context,
+    pub(super) generation: ForkGeneration,
     /// What the nodes retain since the instantiation.
-    content: Option<Retained>,
+    pub(super) content: Option<Retained>,
     /// Whether the driver holds `content` as well, until the last launch is done.
-    held_by_driver: bool,
+    pub(super) held_by_driver: bool,
     /// Whether the program has the handle, so that it may launch the graph with calls of the driver.
-    handed_out: AtomicBool,
+    pub(super) handed_out: AtomicBool,
     /// Serialises launches and updates: the driver does not synchronise access to an instantiated graph. Taken after the
     /// locks of definitions.
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// Whether a program uses handles of instantiated graphs. The driver holds the content of graphs that are instantiated from
 /// then on.
-static HANDLES_IN_USE: AtomicBool = AtomicBool::new(false);
+pub(super) static HANDLES_IN_USE: AtomicBool = AtomicBool::new(false);
 
 /// Changed under the lock that serialises calls.
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// Whether launches are noted: they use something that the driver does not hold.
-    noted: bool,
-    launches: Launches,
+    pub(super) noted: bool,
+    pub(super) launches: Launches,
     /// The content of the last update of all nodes.
-    whole: Option<Retained>,
+    pub(super) whole: Option<Retained>,
     /// The content of updates of nodes.
-    nodes: HashMap<usize, Retained>,
+    pub(super) nodes: HashMap<usize, Retained>,
 }
 
 // SAFETY: all calls that change the graph are made under the lock of `state`.
@@ -92,7 +70,7 @@ unsafe impl Sync for Inner {}
 impl Inner {
     /// Refuses a graph that the program has destroyed, by its handle or with its context, and one of the parent process.
     #[inline(always)]
-    fn check_live(&self) -> Result<()> {
+    pub(super) fn check_live(&self) -> Result<()> {
         // In a forked child another thread of the parent may have held the lock of `state`.
         if self.is_destroyed() || !is_of_this_process(self.generation) {
             return Err(destroyed());
@@ -110,7 +88,7 @@ impl Inner {
     }
 
     /// What to wait for before content is dropped that launches may use.
-    fn waits(&self, state: &State) -> Waits {
+    pub(super) fn waits(&self, state: &State) -> Waits {
         let mut waits = state.launches.waits();
         if self.handed_out.load(Ordering::Relaxed) {
             waits.add_unknown();
@@ -171,173 +149,6 @@ impl Drop for Inner {
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Graph({:#x})", self.inner.handle.addr())
-    }
-}
-
-/// What a result of `cuGraphInstantiateWithParams` means.
-fn instantiate_problem(result: InstantiateResult) -> &'static str {
-    match result {
-        InstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => {
-            "the structure is invalid, for example a cycle"
-        }
-        InstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
-            "a graph for launches by device code contains an operation that is not supported there"
-        }
-        InstantiateResult::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED => {
-            "a graph for launches by device code contains nodes of several contexts"
-        }
-        InstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED => {
-            "a condition is used by no conditional node"
-        }
-        _ => "the driver names no reason",
-    }
-}
-
-/// What a result of `cuGraphExecUpdate` means.
-fn update_problem(result: UpdateResult) -> &'static str {
-    match result {
-        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED => {
-            "the nodes or edges differ from those of the instantiated graph"
-        }
-        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED => "a node has another type",
-        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED
-        | UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE => {
-            "a node's kernel changed in a way that cannot be updated"
-        }
-        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED => {
-            "a node's parameters changed in a way that cannot be updated"
-        }
-        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED => "a node cannot be updated",
-        UpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED => {
-            "a node's attributes changed in a way that cannot be updated"
-        }
-        _ => "the driver names no reason",
-    }
-}
-
-/// The type of a node, for messages.
-fn kind_name(kind: CUgraphNodeType) -> &'static str {
-    match kind {
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => "a kernel node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => "a memcpy node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => "a memset node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => "a host callback node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => "a child graph node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => "an empty node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => "an event wait node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => "an event record node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => "an allocation node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => "a free node",
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => "a conditional node",
-        _ => "a node",
-    }
-}
-
-/// The type of a node that the driver has just named in an error.
-fn describe_node(node: CUgraphNode) -> String {
-    if node.is_null() {
-        return String::new();
-    }
-    let mut kind = CUgraphNodeType(u32::MAX);
-    // SAFETY: the driver named the node, and the definition is locked; `kind` is valid for writes.
-    match unsafe { driver!(cuGraphNodeGetType(node, &mut kind)) } {
-        Ok(()) => format!(" (at {})", kind_name(kind)),
-        Err(_) => String::new(),
-    }
-}
-
-impl GraphDefinition {
-    /// Instantiates the graph.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error, with its reason. Source: `cuGraphInstantiateWithParams`.
-    pub fn instantiate(&self, options: &InstantiateOptions) -> Result<Graph> {
-        let mut flags = 0u64;
-        let mut set = |on: bool, flag: Flags| {
-            if on {
-                flags |= u64::from(flag.0);
-            }
-        };
-        set(
-            options.auto_free_on_launch,
-            Flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH,
-        );
-        set(
-            options.upload_stream.is_some(),
-            Flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD,
-        );
-        set(
-            options.device_launch,
-            Flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH,
-        );
-        set(
-            options.use_node_priority,
-            Flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY,
-        );
-        let mut handle: CUgraphExec = std::ptr::null_mut();
-        let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS {
-            flags,
-            hUploadStream: options
-                .upload_stream
-                .as_ref()
-                .map_or(std::ptr::null_mut(), Stream::handle),
-            ..CUDA_GRAPH_INSTANTIATE_PARAMS::default()
-        };
-        if let Some(stream) = &options.upload_stream {
-            stream.check_live()?;
-        }
-        let entered = self.enter("GraphDefinition::instantiate")?;
-        let handles_in_use = HANDLES_IN_USE.load(Ordering::Relaxed);
-        let held_by_driver = self.prepare_to_instantiate(&entered, handles_in_use)?;
-        // SAFETY: the graph and the stream are live; the other two are valid for writes.
-        let done = unsafe {
-            driver!(cuGraphInstantiateWithParams(
-                &mut handle,
-                entered.handle,
-                &mut params
-            ))
-        };
-        let content = entered.lock.state().retention.seal();
-        self.finish_instantiating(&entered);
-        let failed = match done {
-            Ok(()) => params.result_out != InstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
-            Err(_) => true,
-        };
-        if failed {
-            let reason = format!(
-                "{}{}",
-                instantiate_problem(params.result_out),
-                describe_node(params.hErrNode_out)
-            );
-            let error = match done {
-                Err(error) => error,
-                Ok(()) => Error::driver(
-                    "cuGraphInstantiateWithParams",
-                    CUresult::CUDA_ERROR_INVALID_VALUE,
-                ),
-            };
-            return Err(error.with_log(&reason));
-        }
-        // SAFETY: the context is current, or that of the definition.
-        let context = unsafe { Context::from_handle(entered.context)? };
-        drop(entered);
-        Ok(Graph {
-            inner: Arc::new(Inner {
-                handle,
-                source: self.mutex().clone(),
-                created: OwnedKind::GraphExec.epoch(),
-                context,
-                generation: ForkGeneration::current(),
-                state: Mutex::new(State {
-                    noted: content.is_some() && !held_by_driver,
-                    ..State::default()
-                }),
-                content,
-                held_by_driver,
-                handed_out: AtomicBool::new(false),
-            }),
-        })
     }
 }
 
@@ -407,325 +218,6 @@ impl Graph {
         stream.call(|| unsafe { driver!(cuGraphUpload(self.inner.handle, stream.handle())) })
     }
 
-    /// Makes a call that changes the graph, and retains `content` for it.
-    fn change(
-        &self,
-        node: Option<CUgraphNode>,
-        content: Option<Retained>,
-        change: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        self.change_launch(node, None, content, change)
-    }
-
-    /// [`Graph::change`] for a node that launches `kernel`, which it retains if there is no `content`.
-    fn change_launch(
-        &self,
-        node: Option<CUgraphNode>,
-        kernel: Option<&Kernel>,
-        content: Option<Retained>,
-        change: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let mut content = Pending::new(content);
-        self.inner.check_live()?;
-        let _entered = if current_handle()?.is_null() {
-            Some(self.inner.context.enter()?)
-        } else {
-            None
-        };
-        let (former, waits) = {
-            // The driver looks `node` up in the definition.
-            let _source = self.inner.source.lock();
-            let mut state = self.inner.state.lock();
-            change()?;
-            if !content.is_some() && kernel.is_none() {
-                return Ok(());
-            }
-            let content = match (content.take(), kernel) {
-                (Some(content), _) => content,
-                (None, Some(kernel)) => {
-                    let known = node.and_then(|node| state.nodes.get(&node.addr()));
-                    if known.is_some_and(|known| is_kernel_alone(known, kernel)) {
-                        // The usual case: other numbers for the same kernel.
-                        return Ok(());
-                    }
-                    with_kernel(kernel, None)
-                }
-                (None, None) => return Ok(()),
-            };
-            let mut former = Vec::new();
-            match node {
-                Some(node) => former.extend(state.nodes.insert(node.addr(), content)),
-                None => {
-                    former.extend(state.nodes.drain().map(|(_, value)| value));
-                    former.extend(state.whole.replace(content));
-                }
-            }
-            state.noted = true;
-            let waits = (!former.is_empty()).then(|| self.inner.waits(&state));
-            (former, waits)
-        };
-        if let Some(waits) = waits {
-            drop_after(waits, &self.inner.context, former);
-        }
-        drop_released();
-        Ok(())
-    }
-
-    /// Replaces the parameters of all nodes by those of `source`, which has the same nodes and edges. Later launches use
-    /// them.
-    ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE` with the driver's reason and the node's type; the graph is unchanged then.
-    /// Source: `cuGraphExecUpdate`.
-    pub fn update(&self, source: &GraphDefinition) -> Result<()> {
-        let _locks = lock_both(&self.inner.source, source.mutex());
-        let entered = source.enter("Graph::update")?;
-        let content = source.seal().unwrap_or_else(|| Arc::new(()));
-        self.change(None, Some(content), || {
-            let mut info = CUgraphExecUpdateResultInfo::default();
-            // SAFETY: both handles are live; `info` is valid for writes.
-            let done = unsafe {
-                driver!(cuGraphExecUpdate(
-                    self.inner.handle,
-                    entered.handle,
-                    &mut info
-                ))
-            };
-            done.map_err(|error| {
-                let node = if info.errorFromNode.is_null() {
-                    info.errorNode
-                } else {
-                    info.errorFromNode
-                };
-                let reason = format!("{}{}", update_problem(info.result), describe_node(node));
-                error.with_log(&reason)
-            })
-        })
-    }
-
-    /// Replaces the parameters of a kernel node. It retains the kernel and `value`.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuGraphExecKernelNodeSetParams`.
-    ///
-    /// # Safety
-    ///
-    /// `node` is a live node of the definition from which the graph was instantiated; this holds for all functions with
-    /// this parameter. Otherwise as [`GraphDefinition::add_kernel`].
-    pub unsafe fn set_kernel(
-        &self,
-        node: CUgraphNode,
-        kernel: &Kernel,
-        config: &LaunchConfig,
-        params: *mut *mut c_void,
-        value: Option<Retained>,
-    ) -> Result<()> {
-        kernel.check_loaded("cuGraphExecKernelNodeSetParams")?;
-        if config.cooperative || config.cluster.is_some() {
-            return Err(Error::argument(
-                "Graph::set_kernel",
-                "config",
-                "has a cluster or is cooperative, which an instantiated graph cannot change",
-            ));
-        }
-        let raw = kernel_params(kernel, config, params, std::ptr::null_mut())?;
-        let content = value.map(|value| with_kernel(kernel, Some(value)));
-        self.change_launch(Some(node), Some(kernel), content, || {
-            // SAFETY: the caller's contract; the driver copies the parameters.
-            unsafe {
-                driver!(cuGraphExecKernelNodeSetParams(
-                    self.inner.handle,
-                    node,
-                    &raw const raw
-                ))
-            }
-        })
-    }
-
-    /// Replaces the parameters of a copy. It retains `value`.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuGraphExecMemcpyNodeSetParams`.
-    ///
-    /// # Safety
-    ///
-    /// As [`Graph::set_kernel`] and [`GraphDefinition::add_memcpy`].
-    pub unsafe fn set_memcpy(
-        &self,
-        node: CUgraphNode,
-        params: MemcpyParams,
-        value: Option<Retained>,
-    ) -> Result<()> {
-        let raw = params.raw();
-        self.change(Some(node), or_nothing(value), || {
-            let context = current_handle()?;
-            // SAFETY: the caller's contract.
-            let done = unsafe {
-                driver!(cuGraphExecMemcpyNodeSetParams(
-                    self.inner.handle,
-                    node,
-                    &raw const raw,
-                    context
-                ))
-            };
-            done.map_err(|error| {
-                let hint = "an instantiated graph keeps the memory types and the context of a copy";
-                params.explain(error).with_log(hint)
-            })
-        })
-    }
-
-    /// Replaces the parameters of a fill. It retains `value`.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuGraphExecMemsetNodeSetParams`.
-    ///
-    /// # Safety
-    ///
-    /// As [`Graph::set_memcpy`].
-    pub unsafe fn set_memset(
-        &self,
-        node: CUgraphNode,
-        params: MemsetParams,
-        value: Option<Retained>,
-    ) -> Result<()> {
-        let raw = params.raw();
-        self.change(Some(node), or_nothing(value), || {
-            let context = current_handle()?;
-            // SAFETY: the caller's contract.
-            let done = unsafe {
-                driver!(cuGraphExecMemsetNodeSetParams(
-                    self.inner.handle,
-                    node,
-                    &raw const raw,
-                    context
-                ))
-            };
-            done.map_err(|error| {
-                let hint =
-                    "an instantiated graph changes fills of one row, in the same context, only";
-                params.explain(error).with_log(hint)
-            })
-        })
-    }
-
-    /// Replaces a host function.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuGraphExecHostNodeSetParams`.
-    ///
-    /// # Safety
-    ///
-    /// As [`Graph::set_kernel`].
-    pub unsafe fn set_callback(&self, node: CUgraphNode, callback: &HostCallback) -> Result<()> {
-        let raw = callback.params();
-        self.change(Some(node), Some(callback.retained()), || {
-            // SAFETY: the caller's contract.
-            unsafe {
-                driver!(cuGraphExecHostNodeSetParams(
-                    self.inner.handle,
-                    node,
-                    &raw const raw
-                ))
-            }
-        })
-    }
-
-    /// Replaces the event of a node that records it (`recorded`) or waits for it.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuGraphExecEventRecordNodeSetEvent`, `cuGraphExecEventWaitNodeSetEvent`.
-    ///
-    /// # Safety
-    ///
-    /// As [`Graph::set_kernel`].
-    pub unsafe fn set_event(&self, node: CUgraphNode, event: &Event, recorded: bool) -> Result<()> {
-        event.check_live()?;
-        self.change(Some(node), Some(Arc::new(event.clone())), || {
-            let (graph, event) = (self.inner.handle, event.handle());
-            // SAFETY: the caller's contract; the event is live.
-            unsafe {
-                if recorded {
-                    driver!(cuGraphExecEventRecordNodeSetEvent(graph, node, event))
-                } else {
-                    driver!(cuGraphExecEventWaitNodeSetEvent(graph, node, event))
-                }
-            }
-        })
-    }
-
-    /// Replaces the graph of a child graph node by one with the same nodes and edges.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuGraphExecChildGraphNodeSetParams`.
-    ///
-    /// # Safety
-    ///
-    /// As [`Graph::set_kernel`].
-    pub unsafe fn set_child(&self, node: CUgraphNode, child: &GraphDefinition) -> Result<()> {
-        let _locks = lock_both(&self.inner.source, child.mutex());
-        let entered = child.enter("Graph::set_child")?;
-        let content = child.seal().unwrap_or_else(|| Arc::new(()));
-        self.change(Some(node), Some(content), || {
-            // SAFETY: the caller's contract; the child is live.
-            unsafe {
-                driver!(cuGraphExecChildGraphNodeSetParams(
-                    self.inner.handle,
-                    node,
-                    entered.handle
-                ))
-            }
-        })
-    }
-
-    /// Enables or disables a kernel, copy or fill node for later launches.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuGraphNodeSetEnabled`.
-    ///
-    /// # Safety
-    ///
-    /// As [`Graph::set_kernel`].
-    pub unsafe fn set_enabled(&self, node: CUgraphNode, enabled: bool) -> Result<()> {
-        self.change(None, None, || {
-            // SAFETY: the caller's contract.
-            unsafe {
-                driver!(cuGraphNodeSetEnabled(
-                    self.inner.handle,
-                    node,
-                    c_uint::from(enabled)
-                ))
-            }
-        })
-    }
-
-    /// Whether a node is enabled.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuGraphNodeGetEnabled`.
-    ///
-    /// # Safety
-    ///
-    /// As [`Graph::set_kernel`].
-    pub unsafe fn is_enabled(&self, node: CUgraphNode) -> Result<bool> {
-        let mut enabled: c_uint = 0;
-        let place = &raw mut enabled;
-        self.change(None, None, || {
-            // SAFETY: the caller's contract; `place` is valid for writes.
-            unsafe { driver!(cuGraphNodeGetEnabled(self.inner.handle, node, place)) }
-        })?;
-        Ok(enabled != 0)
-    }
-
     /// Whether the graph was instantiated from this definition, or from one of the same hierarchy.
     pub fn is_instance_of(&self, definition: &GraphDefinition) -> bool {
         Arc::ptr_eq(&self.inner.source, definition.mutex())
@@ -735,9 +227,4 @@ impl Graph {
     pub fn close(self) {
         drop(self);
     }
-}
-
-/// An update without content replaces the content of a former one.
-fn or_nothing(value: Option<Retained>) -> Option<Retained> {
-    Some(value.unwrap_or_else(|| Arc::new(())))
 }
