@@ -9,8 +9,11 @@
 //! See [Graph management](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html).
 
 mod add;
+mod branches;
 mod builder;
 mod callback;
+mod capture_recorder;
+mod captured_nodes;
 mod change;
 mod definition;
 mod edges;
@@ -25,9 +28,10 @@ mod node;
 mod params;
 mod read;
 mod retained;
+mod stream_capture;
 mod unjoined;
 
-pub use builder::{CaptureMode, GraphBuilder};
+pub use builder::GraphBuilder;
 pub use callback::HostCallback;
 pub use definition::{Condition, ConditionalKind, DotOptions, GraphDefinition, NodeStamp};
 pub use edges::Edge;
@@ -42,3 +46,4 @@ pub use params::{
     MemsetParams,
 };
 pub use retained::Retained;
+pub use stream_capture::CaptureMode;
