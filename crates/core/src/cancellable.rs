@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use cupyrite_sys::loader::{self, Backend};
 use parking_lot::Mutex;
 
-use crate::context::Context;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver};
 use crate::stream::{Event, EventOptions, Stream, UniqueEvent};
 

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cupyrite_sys::driver::{CUdeviceptr, CUgraphicsRegisterFlags, CUgraphicsResource};
 
-use crate::context::Context;
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::memory::raw::{AllocationSource, DeviceBuffer};

@@ -1,4 +1,4 @@
-//! Devices.
+//! Devices of the process, and their properties.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
@@ -6,31 +6,15 @@ use std::sync::OnceLock;
 
 use cupyrite_sys::driver::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
 
-use crate::context::{Context, ContextGuard, current_handle};
+use crate::context::current::current_handle;
+use crate::context::handle::{Context, Device, DeviceState};
 use crate::error::{Error, Result, driver};
 
-/// A CUDA device.
-///
-/// Opening a device initialises the driver and nothing else: the primary context is retained when it is first needed.
-/// The value is a reference to the state of the device in this process, and `Copy`.
-#[derive(Clone, Copy)]
-pub struct Device {
-    shared: &'static Shared,
-}
-
-/// The state of a device in this process.
-struct Shared {
-    handle: CUdevice,
-    ordinal: usize,
-    /// Retained on first use, never released.
-    primary: OnceLock<Context>,
-}
-
-static TABLE: OnceLock<Vec<Shared>> = OnceLock::new();
+static TABLE: OnceLock<Vec<DeviceState>> = OnceLock::new();
 
 /// All devices; initialises the driver.
 #[inline]
-fn table() -> Result<&'static [Shared]> {
+fn table() -> Result<&'static [DeviceState]> {
     match TABLE.get() {
         Some(table) => Ok(table),
         None => initialise(),
@@ -38,7 +22,7 @@ fn table() -> Result<&'static [Shared]> {
 }
 
 #[cold]
-fn initialise() -> Result<&'static [Shared]> {
+fn initialise() -> Result<&'static [DeviceState]> {
     let mut count: c_int = 0;
     // SAFETY: `cuInit` takes a plain integer; `count` is valid for writes.
     unsafe {
@@ -51,7 +35,7 @@ fn initialise() -> Result<&'static [Shared]> {
         let mut handle = CUdevice::default();
         // SAFETY: `handle` is valid for writes.
         unsafe { driver!(cuDeviceGet(&mut handle, ordinal))? };
-        made.push(Shared {
+        made.push(DeviceState {
             handle,
             ordinal: ordinal as usize,
             primary: OnceLock::new(),
@@ -59,25 +43,6 @@ fn initialise() -> Result<&'static [Shared]> {
     }
     // Threads that race here build equal tables.
     Ok(TABLE.get_or_init(|| made))
-}
-
-impl fmt::Debug for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Device({})", self.ordinal())
-    }
-}
-
-impl PartialEq for Device {
-    fn eq(&self, other: &Self) -> bool {
-        self.ordinal() == other.ordinal()
-    }
-}
-impl Eq for Device {}
-
-impl std::hash::Hash for Device {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.ordinal().hash(state);
-    }
 }
 
 /// A device's compute capability.
@@ -127,7 +92,7 @@ impl Device {
     /// [`Error::Load`], or the driver's error: initialisation fails with `CUDA_ERROR_NO_DEVICE` on a machine with a
     /// driver but no GPU.
     pub fn count() -> Result<usize> {
-        table().map(<[Shared]>::len)
+        table().map(<[DeviceState]>::len)
     }
 
     /// All devices.
@@ -156,7 +121,7 @@ impl Device {
                 None => Device::new(0),
             };
         }
-        let primary = |shared: &&Shared| {
+        let primary = |shared: &&DeviceState| {
             shared
                 .primary
                 .get()
@@ -192,103 +157,6 @@ impl Device {
             .into_iter()
             .flatten()
             .filter_map(|shared| shared.primary.get())
-    }
-
-    /// The ordinal, counted from 0.
-    #[inline]
-    pub fn ordinal(&self) -> usize {
-        self.shared.ordinal
-    }
-
-    /// The driver's handle.
-    #[inline]
-    pub fn handle(&self) -> CUdevice {
-        self.shared.handle
-    }
-
-    /// The primary context. It is retained on first use and kept until the process exits.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error, such as `CUDA_ERROR_OUT_OF_MEMORY`. Source: `cuDevicePrimaryCtxRetain`.
-    #[inline]
-    pub fn context(&self) -> Result<&'static Context> {
-        match self.shared.primary.get() {
-            Some(context) => Ok(context),
-            None => self.retain(),
-        }
-    }
-
-    /// The primary context, if it was retained and is current on the calling thread.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error.
-    #[inline(always)]
-    pub(crate) fn current_primary(&self) -> Result<Option<&'static Context>> {
-        match self.shared.primary.get() {
-            Some(primary) if current_handle()? == primary.handle() => Ok(Some(primary)),
-            _ => Ok(None),
-        }
-    }
-
-    #[cold]
-    fn retain(self) -> Result<&'static Context> {
-        // No lock is held during the call, which can take long: threads that race here both retain.
-        let made = Context::retain_primary(self)?;
-        if self.shared.primary.set(made).is_err() {
-            // Another thread was first: this thread's reference is released.
-            // SAFETY: it balances exactly one retain.
-            unsafe { driver!(cuDevicePrimaryCtxRelease(self.handle()))? };
-        }
-        match self.shared.primary.get() {
-            Some(context) => Ok(context),
-            None => unreachable!("it was set above, and it is never taken out"),
-        }
-    }
-
-    /// The context for work of this device on the calling thread: the current one if it belongs to this device, else
-    /// the primary one.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Device::context`].
-    #[inline]
-    pub fn active_context(&self) -> Result<Context> {
-        self.active().map(|(context, _)| context)
-    }
-
-    /// [`Device::active_context`], and whether it is current.
-    #[inline]
-    fn active(&self) -> Result<(Context, bool)> {
-        // A `Device` exists, so the driver is initialised.
-        let handle = current_handle()?;
-        if !handle.is_null() {
-            if let Some(primary) = self.shared.primary.get()
-                && primary.handle() == handle
-            {
-                return Ok((primary.clone(), true));
-            }
-            // SAFETY: the driver has just returned it.
-            let current = unsafe { Context::from_handle(handle)? };
-            if current.device() == *self {
-                return Ok((current, true));
-            }
-        }
-        Ok((self.context()?.clone(), false))
-    }
-
-    /// Makes [`Device::active_context`] current on the calling thread until the guard is dropped; returns both.
-    ///
-    /// # Errors
-    ///
-    /// Same as [`Device::context`].
-    #[inline]
-    pub fn enter(&self) -> Result<(ContextGuard, Context)> {
-        match self.active()? {
-            (context, true) => Ok((ContextGuard::already(), context)),
-            (context, false) => Ok((context.enter()?, context)),
-        }
     }
 
     /// Whether kernels of this device can access the memory of another one.
@@ -403,15 +271,5 @@ impl Device {
             major: major as u32,
             minor: minor as u32,
         })
-    }
-
-    /// Waits for all work of [`Device::active_context`].
-    ///
-    /// # Errors
-    ///
-    /// The error of the failed work.
-    pub fn synchronize(&self) -> Result<()> {
-        let (_entered, context) = self.enter()?;
-        context.synchronize()
     }
 }

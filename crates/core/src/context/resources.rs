@@ -1,18 +1,14 @@
-//! Device resources (multiprocessors and work queues), their partition, and green contexts.
+//! Device resources (multiprocessors and work queues), and their partition.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cupyrite_sys::driver::{
-    CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUcontext, CUdevResource, CUdevResourceDesc,
-    CUdevResourceType, CUdevSmResourceGroup_flags, CUdevWorkqueueConfigScope, CUgreenCtx,
-    CUgreenCtxCreate_flags, CUresult, CUstream,
+    CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUdevResource, CUdevResourceType, CUdevSmResourceGroup_flags,
+    CUdevWorkqueueConfigScope, CUresult,
 };
 
-use super::{Context, Device, Inner};
-use crate::error::{Error, Result, driver, report};
-use crate::shared::Shared;
-use crate::stream::{Stream, StreamOptions};
+use crate::context::handle::{Context, Device};
+use crate::error::{Error, Result, driver};
 
 /// A resource without contents.
 fn empty() -> Box<CUdevResource> {
@@ -25,9 +21,9 @@ fn empty() -> Box<CUdevResource> {
 /// A value describes a part of a device; it reserves nothing. [`Device::create_green_context`] does.
 #[derive(Clone)]
 pub struct SmResource {
-    raw: Box<CUdevResource>,
+    pub(super) raw: Box<CUdevResource>,
     /// Whether it is only a description of a split that was not made.
-    is_estimate: bool,
+    pub(super) is_estimate: bool,
 }
 
 // SAFETY: a value without thread affinity. The driver's pointer in it is only passed back to the driver.
@@ -304,7 +300,7 @@ pub enum WorkqueueScope {
 /// The configuration of work queues: `CUdevResource` of type `CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG`.
 #[derive(Clone)]
 pub struct WorkqueueResource {
-    raw: Box<CUdevResource>,
+    pub(super) raw: Box<CUdevResource>,
     device: Device,
 }
 
@@ -427,106 +423,6 @@ impl Device {
         let raw = self.resource(WORKQUEUES)?;
         Ok(WorkqueueResource { raw, device: self })
     }
-
-    /// Creates a green context, which owns parts of the device. The context is destroyed with the last clone of it, of a
-    /// stream or of another object in it. It does not become current.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] if there are no resources or one is an estimate;
-    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for resources that cannot be combined. Source:
-    /// `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`.
-    pub fn create_green_context(self, resources: &[DeviceResource<'_>]) -> Result<Context> {
-        let invalid = |problem: &str| {
-            Err(Error::argument(
-                "Device::create_green_context",
-                "resources",
-                problem,
-            ))
-        };
-        if resources.is_empty() {
-            return invalid("is empty");
-        }
-        let mut raw = Vec::with_capacity(resources.len());
-        for resource in resources {
-            match resource {
-                DeviceResource::Sm(sm) if sm.is_estimate => {
-                    return invalid("contains the result of an estimate, which reserves nothing");
-                }
-                DeviceResource::Sm(sm) => raw.push(*sm.raw),
-                DeviceResource::Workqueue(queues) => raw.push(*queues.raw),
-            }
-        }
-        // The green context retains the primary context, which is expensive to create for each.
-        let _primary = self.context()?;
-        let mut descriptor: CUdevResourceDesc = std::ptr::null_mut();
-        let mut green: CUgreenCtx = std::ptr::null_mut();
-        let flags = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
-        // SAFETY: the array has `raw.len()` elements, and both outputs are valid for writes.
-        unsafe {
-            driver!(cuDevResourceGenerateDesc(
-                &mut descriptor,
-                raw.as_mut_ptr(),
-                raw.len() as u32
-            ))?;
-            driver!(cuGreenCtxCreate(
-                &mut green,
-                descriptor,
-                self.handle(),
-                flags
-            ))?;
-        }
-        let mut green = Green {
-            handle: green,
-            context: std::ptr::null_mut(),
-        };
-        // SAFETY: the output is valid for writes, and the handle is live. `green` destroys it if the call fails.
-        unsafe { driver!(cuCtxFromGreenCtx(&mut green.context, green.handle))? };
-        let mut inner = Inner::new(green.context, self);
-        inner.green = Some(green);
-        let inner = Arc::new(inner);
-        let mut known = created();
-        known.retain(|context| context.strong_count() > 0);
-        known.push(Arc::downgrade(&inner));
-        Ok(Context {
-            inner: Shared::Counted(inner),
-        })
-    }
-}
-
-/// A green context that this crate has created.
-#[derive(Debug)]
-pub(super) struct Green {
-    handle: CUgreenCtx,
-    context: CUcontext,
-}
-
-impl Drop for Green {
-    fn drop(&mut self) {
-        if crate::fork::is_driver_ready() {
-            // SAFETY: this value created the handle and is its only owner. Objects in the context keep it alive.
-            report(unsafe { driver!(cuGreenCtxDestroy(self.handle)) });
-        }
-    }
-}
-
-static CREATED: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
-
-/// The green contexts that this crate has created.
-fn created() -> MutexGuard<'static, Vec<Weak<Inner>>> {
-    // A panic cannot leave the list half-changed.
-    CREATED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The green context of that handle, if this crate has created it.
-pub(super) fn find(handle: CUcontext) -> Option<Context> {
-    let inner = created()
-        .iter()
-        .filter_map(Weak::upgrade)
-        .find(|inner| inner.handle == handle)?;
-    Some(Context {
-        inner: Shared::Counted(inner),
-    })
 }
 
 impl Context {
@@ -535,29 +431,6 @@ impl Context {
         query(kind, |out, kind| unsafe {
             driver!(cuCtxGetDevResource(self.handle(), out, kind))
         })
-    }
-
-    /// Whether this is a green context.
-    ///
-    /// # Errors
-    ///
-    /// The driver's error. Source: `cuStreamGetGreenCtx`, for contexts that this crate has not created.
-    pub fn is_green(&self) -> Result<bool> {
-        if self.inner.green.is_some() {
-            return Ok(true);
-        }
-        if self.is_permanent()? {
-            return Ok(false);
-        }
-        let mut green: CUgreenCtx = std::ptr::null_mut();
-        let _entered = self.enter()?;
-        // SAFETY: the default stream is that of the current context, and `green` is valid for writes.
-        match unsafe { driver!(cuStreamGetGreenCtx(CUstream::default(), &mut green)) } {
-            Ok(()) => Ok(!green.is_null()),
-            // A driver before CUDA 12.4 has no green contexts.
-            Err(Error::Load(_)) => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 
     /// The multiprocessors of the context: all of the device, or those of the green context.
@@ -578,47 +451,5 @@ impl Context {
         let raw = self.resource(WORKQUEUES)?;
         let device = self.device();
         Ok(WorkqueueResource { raw, device })
-    }
-
-    /// Creates a stream of a green context.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] if this is no green context, for blocking streams, and for a priority outside of
-    /// [`Stream::priority_range`]. Source: `cuGreenCtxStreamCreate`.
-    pub fn create_green_stream(&self, options: &StreamOptions) -> Result<Stream> {
-        let argument = |name: &'static str, problem: &str| {
-            Error::argument("Context::create_green_stream", name, problem)
-        };
-        if !self.is_green()? {
-            return Err(argument("self", "is no green context"));
-        }
-        if !options.nonblocking {
-            return Err(argument(
-                "options",
-                "`nonblocking` is false; streams of green contexts are non-blocking",
-            ));
-        }
-        Stream::new(self, options)
-    }
-}
-
-impl Stream {
-    /// The multiprocessors of the stream's context.
-    ///
-    /// # Errors
-    ///
-    /// As [`Stream::context`] and [`Context::sm_resource`].
-    pub fn sm_resource(&self) -> Result<SmResource> {
-        self.context()?.sm_resource()
-    }
-
-    /// The work queues of the stream's context.
-    ///
-    /// # Errors
-    ///
-    /// As [`Stream::context`] and [`Context::workqueue_resource`].
-    pub fn workqueue_resource(&self) -> Result<WorkqueueResource> {
-        self.context()?.workqueue_resource()
     }
 }

@@ -7,19 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::destroyed::OwnedKind;
-use cupyrite_sys::driver::{
-    CU_GRAPH_COND_ASSIGN_DEFAULT, CUcontext, CUgraph, CUgraphConditionalHandle,
-    CUgraphConditionalNodeType, CUgraphDebugDot_flags, CUgraphNode,
-};
-
-use crate::context::device::Device;
-use crate::context::{Context, ContextGuard, current_handle};
+use crate::context::{Context, ContextGuard, Device, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::in_use::{drop_released, drop_with_context};
 use crate::graph::lock::{DefinitionLock, HierarchyMutex};
 use crate::graph::retained::{Retained, Retention, is_of_this_process};
+use cupyrite_sys::destroyed::OwnedKind;
+use cupyrite_sys::driver::{
+    CU_GRAPH_COND_ASSIGN_DEFAULT, CUcontext, CUgraph, CUgraphConditionalHandle,
+    CUgraphConditionalNodeType, CUgraphDebugDot_flags, CUgraphNode,
+};
 
 /// Nodes and their dependencies, from which graphs are instantiated.
 ///

@@ -4,7 +4,7 @@ use std::fmt;
 
 use cupyrite_sys::driver::{CUdeviceptr, CUgraphMem_attribute};
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result, driver};
 use crate::memory::MemoryResource;
 use crate::stream::{Stream, is_capturing};

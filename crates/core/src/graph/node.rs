@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use cupyrite_sys::driver::{CUdeviceptr, CUgraphNode};
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result};
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::{Condition, ConditionalKind, GraphDefinition, NodeStamp};

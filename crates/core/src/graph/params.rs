@@ -8,7 +8,7 @@ use cupyrite_sys::driver::{
     CUmemLocation_st_anon0, CUmemLocationType, CUmemorytype, CUresult,
 };
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result};
 use crate::graph::definition::{Condition, ConditionalKind};
 use crate::memory::FillPattern;

@@ -7,9 +7,8 @@ use cupyrite_sys::driver::{
     CUresult,
 };
 
-use crate::context::Context;
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver};
 use crate::memory::location::MemoryLocation;
 use crate::stream::Stream;

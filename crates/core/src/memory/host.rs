@@ -7,9 +7,8 @@ use std::thread::{self, ThreadId};
 
 use cupyrite_sys::driver::CUdeviceptr;
 
-use crate::context::Context;
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, report};
 use crate::memory::copy::{CopyOptions, copy_async};
 use crate::memory::raw::DeviceBuffer;

@@ -8,7 +8,7 @@ use cupyrite_sys::driver::{
     CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult,
 };
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result, driver};
 use crate::memory::copy::if_supported;
 use crate::memory::location::MemoryLocation;

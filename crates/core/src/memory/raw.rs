@@ -7,8 +7,7 @@ use crate::destroyed::{disown_memory, is_memory_freed, own_memory};
 use cupyrite_sys::driver::{CUdeviceptr, CUresult};
 
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::device::Device;
-use crate::context::{Context, ContextGuard};
+use crate::context::{Context, ContextGuard, Device};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::memory::copy::{

@@ -5,8 +5,8 @@ use std::fmt;
 
 use cupyrite_sys::driver::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 
+use crate::context::Device;
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::device::Device;
 use crate::error::{Result, driver};
 use crate::memory::pool::{MemoryPool, PoolKind};
 use crate::stream::Stream;

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use crate::destroyed::{disown_memory, is_memory_freed, own_memory};
 use cupyrite_sys::driver::CUdeviceptr;
 
-use crate::context::Context;
 use crate::context::capture_mode::{self, RelaxedCapture};
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver};
 use crate::memory::raw::check_memory;
 use crate::module::args::DevicePtr;

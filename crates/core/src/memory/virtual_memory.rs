@@ -14,9 +14,8 @@ use cupyrite_sys::driver::{
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::context::ContextGuard;
 use crate::context::capture_mode::{self, RelaxedCapture};
-use crate::context::device::Device;
+use crate::context::{ContextGuard, Device};
 use crate::error::{Error, Result, driver};
 use crate::fork::ForkGeneration;
 use crate::memory::location::MemoryLocation;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cupyrite_sys::driver::{CUdevice, CUfunction, CUfunction_attribute, CUkernel, CUresult};
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result, driver};
 use crate::module::library::{self, Library};
 use crate::module::signature::ParamKind;

@@ -10,8 +10,8 @@ use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUjit_option, CUkernel, CUlibrary, CUmodule, CUresult};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::context::Device;
 use crate::context::capture_mode;
-use crate::context::device::Device;
 use crate::error::{Error, Result, driver};
 use crate::fork::ForkGeneration;
 use crate::module::image;

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use cupyrite_sys::driver::{CUlaunchConfig, CUoccupancyB2DSize};
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Result, driver};
 use crate::module::kernel::Kernel;
 use crate::module::launch::LaunchConfig;

@@ -2,8 +2,7 @@
 
 use cupyrite_sys::driver::CUstream;
 
-use crate::context::Context;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver};
 use crate::stream::handle::{Stream, StreamOrigin};
 

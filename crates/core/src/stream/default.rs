@@ -4,8 +4,7 @@ use std::sync::OnceLock;
 
 use cupyrite_sys::loader;
 
-use crate::context::ContextGuard;
-use crate::context::device::Device;
+use crate::context::{ContextGuard, Device};
 use crate::error::Result;
 use crate::stream::handle::{LEGACY, PER_THREAD, Stream, StreamOrigin};
 

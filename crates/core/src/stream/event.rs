@@ -8,8 +8,7 @@ use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
 use crate::after_wait::{self, LastWait, Waited};
-use crate::context::Context;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver, report};
 use crate::stream::Stream;
 

@@ -10,8 +10,7 @@ use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUresult, CUstream};
 
 use crate::after_wait::LastWait;
-use crate::context::Context;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver};
 
 /// `CU_STREAM_LEGACY`.

@@ -8,6 +8,7 @@ pub(crate) mod event;
 mod handle;
 pub(crate) mod lending;
 mod recorded;
+mod resources;
 pub(crate) mod usage;
 mod wait;
 

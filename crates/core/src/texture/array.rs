@@ -8,9 +8,8 @@ use cupyrite_sys::driver::{
     CUDA_ARRAY3D_SURFACE_LDST, CUarray, CUdevice_attribute, CUmipmappedArray, CUresult,
 };
 
-use crate::context::Context;
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver, report};
 use crate::texture::format::{ArrayFormat, check_channels};
 

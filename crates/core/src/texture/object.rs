@@ -12,8 +12,7 @@ use cupyrite_sys::driver::{
     CUresourcetype, CUsurfObject, CUtexObject,
 };
 
-use crate::context::Context;
-use crate::context::device::Device;
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver, report};
 use crate::memory::typed::{Buffer, DeviceCopy};
 use crate::module::args::KernelArg;

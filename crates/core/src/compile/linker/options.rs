@@ -5,7 +5,7 @@ use std::ffi::c_uint;
 use cupyrite_sys::driver::{CUjit_cacheMode, CUjit_option, CUjit_target};
 use cupyrite_sys::nvjitlink::nvJitLinkResult;
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result};
 
 /// Options of a linker; the default is the linker's own.

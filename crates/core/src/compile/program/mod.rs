@@ -15,7 +15,7 @@ pub(crate) use self::cuda_headers::directories as cuda_header_directories;
 pub(crate) use self::nvvm::libdevice;
 pub use self::options::{ProgramOptions, bundled_headers_directory, user_cache_directory};
 pub(crate) use self::ptx::check_options as check_linker_options;
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result};
 use crate::module::object_code::{CodeKind, ObjectCode};
 

@@ -17,7 +17,7 @@ use cupyrite_sys::driver::{
     CUpointer_attribute, CUresult,
 };
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result, driver};
 use crate::memory::pool::deferred_destroy::{self, Scan};
 use crate::memory::pool::{MemoryPool, PoolKind};

@@ -14,7 +14,7 @@ use cupyrite_sys::driver::{
 
 use parking_lot::Mutex;
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::{Error, Result, driver};
 use crate::fork::ForkGeneration;
 use crate::memory::copy::free_async;

@@ -2,7 +2,7 @@
 
 use cupyrite_sys::driver::{CUmemAllocationType, CUmemLocation, CUmemPool_attribute};
 
-use crate::context::device::Device;
+use crate::context::Device;
 use crate::error::Result;
 use crate::memory::location::MemoryLocation;
 

@@ -126,8 +126,7 @@ mod tests {
     use cupyrite_sys::driver::{CUcontext, cuCtxCreate, cuCtxDestroy, cuLaunchHostFunc};
 
     use super::*;
-    use crate::context::Context;
-    use crate::context::device::Device;
+    use crate::context::{Context, Device};
     use crate::stream::StreamOptions;
 
     const OK: CUresult = CUresult::CUDA_SUCCESS;
