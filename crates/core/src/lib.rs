@@ -66,18 +66,18 @@ pub use error::{Error, Result};
 pub use fork::ForkGeneration;
 pub use graphics::{GraphicsAccess, GraphicsOptions, GraphicsResource};
 pub use memory::{
-    Buffer, BufferDescriptor, CopyOptions, CopyRange, DeviceBuffer, DeviceCopy, FREED, FillPattern,
-    Granularity, HostBuffer, HostMemoryResource, MemoryAccess, MemoryKind, MemoryLocation,
-    MemoryPool, MemoryResource, PointerInfo, PoolAttribute, PoolKind, PoolOptions, RawAllocation,
-    ShareableHandleKind, SimpleAllocation, SourceAccessOrder, StreamScope, StridedMemory,
-    UniquePool, VirtualAllocationKind, VirtualMemoryOptions, VirtualMemoryResource, copy_async,
-    copy_batch_async, copy_strided, deferred_pool_count, enter_for_default_stream, fill_async,
-    managed, pointer_info,
+    Buffer, BufferDescriptor, CopyOptions, CopyRange, DeviceBuffer, DeviceCopy, DevicePtr, FREED,
+    FillPattern, Granularity, HostBuffer, HostMemoryResource, MemoryAccess, MemoryKind,
+    MemoryLocation, MemoryPool, MemoryResource, PointerInfo, PoolAttribute, PoolKind, PoolOptions,
+    RawAllocation, ShareableHandleKind, SimpleAllocation, SourceAccessOrder, StreamScope,
+    StridedMemory, UniquePool, VirtualAllocationKind, VirtualMemoryOptions, VirtualMemoryResource,
+    copy_async, copy_batch_async, copy_strided, deferred_pool_count, enter_for_default_stream,
+    fill_async, managed, pointer_info,
 };
 pub use module::{
-    CodeKind, CodeSource, ConstPtr, DevicePtr, DynamicSharedMemory, FunctionAttribute, Kernel,
-    KernelArg, KernelArgs, LaunchConfig, Library, MaxPotentialBlockSize, MutPtr, ObjectCode, Param,
-    ParamInfo, ParamKind, Params, TypedKernel,
+    CodeKind, CodeSource, ConstPtr, DynamicSharedMemory, FunctionAttribute, Kernel, KernelArg,
+    KernelArgs, LaunchConfig, Library, MaxPotentialBlockSize, MutPtr, ObjectCode, Param, ParamInfo,
+    ParamKind, Params, TypedKernel,
 };
 pub use status::explain_status;
 pub use stream::{

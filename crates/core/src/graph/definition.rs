@@ -251,7 +251,7 @@ impl Condition {
 }
 
 // SAFETY: a 64-bit handle, which device code takes by value.
-unsafe impl crate::memory::typed::DeviceCopy for Condition {}
+unsafe impl crate::memory::DeviceCopy for Condition {}
 
 /// What a conditional node does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

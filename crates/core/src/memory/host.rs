@@ -11,9 +11,10 @@ use crate::context::capture_mode::RelaxedCapture;
 use crate::context::{Context, Device};
 use crate::error::{Error, Result, report};
 use crate::memory::copy::{CopyOptions, copy_async};
+use crate::memory::device_copy::DeviceCopy;
 use crate::memory::raw::DeviceBuffer;
 use crate::memory::resource::HostMemoryResource;
-use crate::memory::typed::{Buffer, DeviceCopy};
+use crate::memory::typed::Buffer;
 use crate::stream::{Event, EventOptions, Stream, is_capturing, lending};
 
 /// A slice in page-locked host memory: copies from and to it run asynchronously and without staging.

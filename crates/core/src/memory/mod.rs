@@ -1,6 +1,8 @@
 //! Memory: where it comes from, what owns it, copies and fills.
 
 pub(crate) mod copy;
+pub(crate) mod device_copy;
+pub(crate) mod device_ptr;
 pub(crate) mod host;
 pub(crate) mod location;
 pub mod managed;
@@ -15,6 +17,8 @@ pub use copy::{
     CopyOptions, CopyRange, FillPattern, MemoryKind, PointerInfo, SourceAccessOrder, copy_async,
     copy_batch_async, fill_async, pointer_info,
 };
+pub use device_copy::DeviceCopy;
+pub use device_ptr::DevicePtr;
 pub use host::{HostBuffer, StreamScope};
 pub use location::MemoryLocation;
 pub use pool::deferred_destroy::deferred_pool_count;
@@ -23,7 +27,7 @@ pub use pool::{MemoryAccess, MemoryPool, PoolAttribute, PoolKind, PoolOptions, U
 pub use raw::{DeviceBuffer, FREED, RawAllocation, SimpleAllocation, enter_for_default_stream};
 pub use resource::{HostMemoryResource, MemoryResource};
 pub use strided::{StridedMemory, copy_strided};
-pub use typed::{Buffer, DeviceCopy};
+pub use typed::Buffer;
 pub use virtual_memory::{
     Granularity, ShareableHandleKind, VirtualAllocationKind, VirtualMemoryOptions,
     VirtualMemoryResource,

@@ -13,9 +13,9 @@ use crate::fork::ForkGeneration;
 use crate::memory::copy::{
     CopyOptions, FillPattern, copy_async, fill_async, free_async, free_without_stream, pointer_info,
 };
+use crate::memory::device_copy::DeviceCopy;
 use crate::memory::pool::MemoryPool;
 use crate::memory::resource::MemoryResource;
-use crate::memory::typed::DeviceCopy;
 use crate::stream::Stream;
 use crate::stream::capture::wait_before_free;
 use crate::stream::lending::copy_and_wait;

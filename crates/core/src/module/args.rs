@@ -1,41 +1,11 @@
 //! Kernel arguments: values and sizes that a launch passes.
 
 use std::ffi::c_void;
-use std::marker::PhantomData;
 
 use cupyrite_sys::driver::CUdeviceptr;
 
-use crate::memory::typed::{Buffer, DeviceCopy};
-
-/// A device address as a kernel argument: `T *` in device code.
-#[derive(Debug)]
-#[repr(transparent)]
-pub struct DevicePtr<T> {
-    address: CUdeviceptr,
-    pointee: PhantomData<fn() -> T>,
-}
-
-impl<T> DevicePtr<T> {
-    /// From a raw address.
-    pub const fn new(address: CUdeviceptr) -> Self {
-        DevicePtr {
-            address,
-            pointee: PhantomData,
-        }
-    }
-
-    /// The raw address.
-    pub const fn address(self) -> CUdeviceptr {
-        self.address
-    }
-}
-
-impl<T> Clone for DevicePtr<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for DevicePtr<T> {}
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::typed::Buffer;
 
 /// A kernel argument: plain data by value, or a buffer, which passes its address.
 ///
@@ -107,9 +77,6 @@ unsafe impl<T: DeviceCopy> KernelArg for T {
         size_of::<T>()
     }
 }
-
-// SAFETY: a transparent 64-bit address: the kernel's `T *`, also as an element of a buffer.
-unsafe impl<T: 'static> DeviceCopy for DevicePtr<T> {}
 
 // SAFETY: passes the address in the buffer's shared state, in place.
 unsafe impl<T: DeviceCopy> KernelArg for &Buffer<T> {

@@ -12,7 +12,7 @@ pub(crate) mod occupancy;
 pub(crate) mod signature;
 pub(crate) mod typed;
 
-pub use args::{DevicePtr, KernelArg, KernelArgs};
+pub use args::{KernelArg, KernelArgs};
 pub use kernel::{FunctionAttribute, Kernel, ParamInfo};
 pub use launch::LaunchConfig;
 pub use library::Library;

@@ -5,7 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::error::Result;
-use crate::memory::typed::{Buffer, DeviceCopy};
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::typed::Buffer;
 use crate::module::args::{KernelArg, KernelArgs};
 use crate::module::kernel::Kernel;
 use crate::module::launch::LaunchConfig;

@@ -4,7 +4,7 @@ use cupyrite_sys::driver::{CUDA_MEMCPY3D_st, CUdeviceptr, CUmemorytype};
 
 use crate::array::layout::StridedLayout;
 use crate::error::{Error, Result, driver};
-use crate::memory::typed::DeviceCopy;
+use crate::memory::device_copy::DeviceCopy;
 use crate::stream::Stream;
 use crate::stream::lending::copy_and_wait;
 use crate::texture::array::OpaqueArray;

@@ -14,7 +14,8 @@ use cupyrite_sys::driver::{
 
 use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver, report};
-use crate::memory::typed::{Buffer, DeviceCopy};
+use crate::memory::device_copy::DeviceCopy;
+use crate::memory::typed::Buffer;
 use crate::module::args::KernelArg;
 use crate::texture::array::{MipmappedArray, OpaqueArray};
 use crate::texture::format::{ArrayFormat, check_channels};
