@@ -9,6 +9,7 @@ pub mod managed;
 pub(crate) mod pool;
 pub(crate) mod raw;
 pub(crate) mod resource;
+pub(crate) mod stream_context;
 pub(crate) mod strided;
 pub(crate) mod typed;
 pub(crate) mod virtual_memory;
@@ -24,8 +25,9 @@ pub use location::MemoryLocation;
 pub use pool::deferred_destroy::deferred_pool_count;
 pub use pool::ipc::BufferDescriptor;
 pub use pool::{MemoryAccess, MemoryPool, PoolAttribute, PoolKind, PoolOptions, UniquePool};
-pub use raw::{DeviceBuffer, FREED, RawAllocation, SimpleAllocation, enter_for_default_stream};
+pub use raw::{DeviceBuffer, FREED, RawAllocation, SimpleAllocation};
 pub use resource::{HostMemoryResource, MemoryResource};
+pub use stream_context::enter_for_default_stream;
 pub use strided::{StridedMemory, copy_strided};
 pub use typed::Buffer;
 pub use virtual_memory::{

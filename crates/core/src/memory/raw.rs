@@ -7,7 +7,7 @@ use crate::destroyed::{disown_memory, is_memory_freed, own_memory};
 use cupyrite_sys::driver::{CUdeviceptr, CUresult};
 
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::{Context, ContextGuard, Device};
+use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::memory::copy::{
@@ -16,6 +16,7 @@ use crate::memory::copy::{
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::pool::MemoryPool;
 use crate::memory::resource::MemoryResource;
+use crate::memory::stream_context::{enter_allocation_context, enter_for_default_stream};
 use crate::stream::Stream;
 use crate::stream::capture::wait_before_free;
 use crate::stream::lending::copy_and_wait;
@@ -597,55 +598,6 @@ pub(crate) fn check_memory(call: &'static str, address: CUdeviceptr, created: u3
 #[doc(hidden)] // For the Python package.
 pub const FREED: &str = "its memory was freed by the program, with cuMemFree, cuMemFreeAsync or cuMemFreeHost of the driver, or \
                          cudaFree, cudaFreeAsync or cudaFreeHost of the runtime";
-
-/// Enters the context in which a stream is valid for memory of `device`, and returns it, if the stream alone does not
-/// imply it.
-///
-/// A default stream belongs to the current context, which has to be one of the memory's device. The context of a
-/// borrowed stream is queried while its owner certainly keeps it.
-#[inline]
-pub(crate) fn enter_allocation_context(
-    stream: &Stream,
-    device: Device,
-) -> Result<(Option<Context>, Option<ContextGuard>)> {
-    if stream.is_owned() {
-        Ok((None, None))
-    } else {
-        enter_allocation_context_slow(stream, device)
-    }
-}
-
-#[inline(never)]
-fn enter_allocation_context_slow(
-    stream: &Stream,
-    device: Device,
-) -> Result<(Option<Context>, Option<ContextGuard>)> {
-    if stream.is_default() {
-        let (entered, context) = device.enter()?;
-        Ok((Some(context), Some(entered)))
-    } else if stream.has_ended_recording() {
-        Err(Error::argument(
-            "DeviceBuffer",
-            "stream",
-            "is that of a graph builder that has ended; use the stream that it captured",
-        ))
-    } else {
-        Ok((Some(stream.context()?), None))
-    }
-}
-
-/// Makes a context of `device` current for a default stream. Other streams need no current context.
-///
-/// # Errors
-///
-/// The driver's error.
-pub fn enter_for_default_stream(stream: &Stream, device: Device) -> Result<Option<ContextGuard>> {
-    if stream.is_default() {
-        Ok(Some(device.enter()?.0))
-    } else {
-        Ok(None)
-    }
-}
 
 impl StreamUsage {
     /// Makes the deallocation stream wait for the others and drops them; `address` is that of the memory. Errors are
