@@ -9,8 +9,8 @@ use cupyrite_sys::driver::{
 };
 
 use crate::error::{Error, Result, driver, report};
+use crate::graph::attributes::set_attributes;
 use crate::graph::callback::HostCallback;
-use crate::graph::change::set_attributes;
 use crate::graph::definition::{
     Condition, ConditionalKind, ConditionalRecord, Entered, GraphDefinition,
 };

@@ -3,12 +3,10 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use cupyrite_sys::driver::{
-    CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUlaunchAttribute, CUlaunchAttributeID,
-    CUlaunchAttributeValue,
-};
+use cupyrite_sys::driver::{CUgraphNode, CUgraphNodeParams, CUgraphNodeType};
 
 use crate::error::{Result, driver};
+use crate::graph::attributes::set_attributes;
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::{Entered, GraphDefinition};
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
@@ -208,56 +206,4 @@ impl GraphDefinition {
             Ok(())
         })
     }
-}
-
-/// Sets the attributes of a launch configuration; also those that it lacks if the node may have them (`reset`).
-///
-/// # Safety
-///
-/// `node` is a live kernel node.
-pub(crate) unsafe fn set_attributes(
-    node: CUgraphNode,
-    config: &LaunchConfig,
-    reset: bool,
-) -> Result<()> {
-    if !reset && config.cluster.is_none() && !config.cooperative {
-        return Ok(());
-    }
-    if reset && !config.cooperative {
-        // SAFETY: the node is live. A driver that does not know the attribute has nothing to reset.
-        unsafe {
-            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-            if attribute_of(node, id).is_ok_and(|value| value.cooperative != 0) {
-                let value = CUlaunchAttributeValue { cooperative: 0 };
-                driver!(cuGraphKernelNodeSetAttribute(node, id, &raw const value))?;
-            }
-        }
-    }
-    config.with_raw(std::ptr::null_mut(), |raw| {
-        for index in 0..raw.numAttrs as usize {
-            // SAFETY: the configuration has `numAttrs` attributes; the node is live.
-            unsafe {
-                let attribute: &CUlaunchAttribute = &*raw.attrs.add(index);
-                driver!(cuGraphKernelNodeSetAttribute(
-                    node,
-                    attribute.id,
-                    &raw const attribute.value
-                ))?;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// # Safety
-///
-/// `node` is a live kernel node.
-pub(crate) unsafe fn attribute_of(
-    node: CUgraphNode,
-    id: CUlaunchAttributeID,
-) -> Result<CUlaunchAttributeValue> {
-    let mut value = CUlaunchAttributeValue::default();
-    // SAFETY: the caller's contract; `value` is valid for writes.
-    unsafe { driver!(cuGraphKernelNodeGetAttribute(node, id, &mut value))? };
-    Ok(value)
 }

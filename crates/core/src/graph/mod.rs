@@ -9,6 +9,7 @@
 //! See [Graph management](https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__GRAPH.html).
 
 mod add;
+mod attributes;
 mod branches;
 mod builder;
 mod callback;

@@ -10,7 +10,7 @@ use cupyrite_sys::driver::{
 };
 
 use crate::error::{Error, Result, driver};
-use crate::graph::change::attribute_of;
+use crate::graph::attributes::attribute_of;
 use crate::graph::definition::{Condition, ConditionalKind, GraphDefinition};
 use crate::graph::node::NodeKind;
 use crate::graph::params::{
