@@ -11,9 +11,9 @@ use cupyrite_sys::driver::{
 use crate::error::{Error, Result, driver, report};
 use crate::graph::attributes::set_attributes;
 use crate::graph::callback::HostCallback;
-use crate::graph::definition::{
-    Condition, ConditionalKind, ConditionalRecord, Entered, GraphDefinition,
-};
+use crate::graph::condition::{Condition, ConditionalKind};
+use crate::graph::definition::{Entered, GraphDefinition};
+use crate::graph::definition_state::ConditionalRecord;
 use crate::graph::node::NodeKind;
 use crate::graph::params::{
     AllocationParams, MemcpyParams, MemsetParams, explain_free, kernel_params,

@@ -5,7 +5,8 @@ use cupyrite_sys::driver::{CUgraphNode, CUstreamUpdateCaptureDependencies_flags}
 use crate::error::{Error, Result, driver};
 use crate::graph::builder::{GraphBuilder, Role};
 use crate::graph::callback::HostCallback;
-use crate::graph::definition::{Condition, ConditionalKind, GraphDefinition};
+use crate::graph::condition::{Condition, ConditionalKind};
+use crate::graph::definition::GraphDefinition;
 use crate::graph::stream_capture::capture_state;
 
 impl GraphBuilder {

@@ -1,23 +1,25 @@
 //! Definitions of graphs.
 
-use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_uint};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::context::{Context, ContextGuard, Device, current_handle};
-use crate::error::{Error, Result, driver, report};
-use crate::fork::ForkGeneration;
-use crate::graph::in_use::{drop_released, drop_with_context};
-use crate::graph::lock::{DefinitionLock, HierarchyMutex};
-use crate::graph::retained::{Retained, Retention, is_of_this_process};
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CU_GRAPH_COND_ASSIGN_DEFAULT, CUcontext, CUgraph, CUgraphConditionalHandle,
-    CUgraphConditionalNodeType, CUgraphDebugDot_flags, CUgraphNode,
+    CUgraphDebugDot_flags, CUgraphNode,
 };
+
+use crate::context::{Context, ContextGuard, Device, current_handle};
+use crate::error::{Error, Result, driver, report};
+use crate::fork::ForkGeneration;
+use crate::graph::condition::Condition;
+use crate::graph::definition_state::State;
+use crate::graph::in_use::{drop_released, drop_with_context};
+use crate::graph::lock::{DefinitionLock, HierarchyMutex, link, lock_both};
+use crate::graph::retained::{Retained, Retention, is_of_this_process};
 
 /// Nodes and their dependencies, from which graphs are instantiated.
 ///
@@ -85,86 +87,6 @@ pub(crate) struct Root {
     mutex: Arc<HierarchyMutex>,
 }
 
-/// Guarded by the lock that serialises calls on a definition.
-#[derive(Default)]
-pub(crate) struct State {
-    pub(crate) retention: Retention,
-    /// Conditions and their bodies, by conditional node: older drivers do not report them.
-    pub(crate) conditionals: HashMap<usize, ConditionalRecord>,
-    /// The handles that [`GraphDefinition::create_condition`] returned.
-    pub(crate) conditions: HashSet<CUgraphConditionalHandle>,
-    /// By node: whether the graphs that belong to it exist.
-    owners: HashMap<usize, Arc<AtomicBool>>,
-    /// The number of nodes that [`GraphDefinition::destroy_node`] has destroyed.
-    destroys: u64,
-    /// By node: that number after the node was destroyed. Tells references to it from those to a later node with the same
-    /// handle.
-    destroyed: HashMap<usize, u64>,
-}
-
-/// When a node was named, to find out later whether it was destroyed since: see [`DefinitionLock::check_node`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeStamp {
-    destroys: u64,
-    /// [`OwnedKind::epoch`].
-    created: u32,
-}
-
-impl NodeStamp {
-    /// Whether the program has destroyed the node by its handle since then. Destructions by this crate are checked under
-    /// the lock only.
-    pub fn is_destroyed_by_program(self, node: CUgraphNode) -> bool {
-        OwnedKind::GraphNode.is_destroyed(node, std::ptr::null_mut(), self.created)
-    }
-}
-
-impl State {
-    /// The stamp of a node that the driver names now.
-    pub(crate) fn stamp(&self) -> NodeStamp {
-        NodeStamp {
-            destroys: self.destroys,
-            created: OwnedKind::GraphNode.epoch(),
-        }
-    }
-
-    /// Whether this crate has destroyed a node since it was named.
-    pub(crate) fn is_destroyed(&self, node: CUgraphNode, stamp: NodeStamp) -> bool {
-        self.destroys != stamp.destroys
-            && self
-                .destroyed
-                .get(&node.addr())
-                .is_some_and(|destroyed| *destroyed > stamp.destroys)
-    }
-
-    /// Notes that this crate has destroyed a node.
-    pub(crate) fn note_destroyed(&mut self, node: CUgraphNode) {
-        self.forget_graphs_of(node);
-        self.destroys += 1;
-        self.destroyed.insert(node.addr(), self.destroys);
-    }
-
-    /// Whether a graph that belongs to the node was named.
-    pub(crate) fn has_graphs_of(&self, node: CUgraphNode) -> bool {
-        self.owners.contains_key(&node.addr())
-    }
-
-    /// Notes that the graphs of a node no longer exist.
-    pub(crate) fn forget_graphs_of(&mut self, node: CUgraphNode) {
-        self.conditionals.remove(&node.addr());
-        if let Some(alive) = self.owners.remove(&node.addr()) {
-            alive.store(false, Ordering::Relaxed);
-        }
-    }
-}
-
-/// A conditional node as it was added.
-#[derive(Clone)]
-pub(crate) struct ConditionalRecord {
-    pub(crate) condition: Condition,
-    pub(crate) kind: ConditionalKind,
-    pub(crate) bodies: Vec<usize>,
-}
-
 // SAFETY: all calls that use the handle are made under the lock of `mutex`.
 unsafe impl Send for Root {}
 // SAFETY: as above.
@@ -227,60 +149,6 @@ impl Drop for Root {
 impl fmt::Debug for GraphDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "GraphDefinition({:#x})", self.inner.handle.addr())
-    }
-}
-
-/// A value that device code sets (`cudaGraphSetConditional`) and that conditional nodes test.
-///
-/// It belongs to the definition that created it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Condition {
-    handle: CUgraphConditionalHandle,
-}
-
-impl Condition {
-    /// The driver's handle, which device code takes as a `cudaGraphConditionalHandle`.
-    pub const fn handle(self) -> CUgraphConditionalHandle {
-        self.handle
-    }
-
-    /// From the driver's handle. Nodes accept it if [`GraphDefinition::create_condition`] of their graph returned it.
-    pub const fn from_handle(handle: CUgraphConditionalHandle) -> Condition {
-        Condition { handle }
-    }
-}
-
-// SAFETY: a 64-bit handle, which device code takes by value.
-unsafe impl crate::memory::DeviceCopy for Condition {}
-
-/// What a conditional node does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ConditionalKind {
-    /// Runs the first body if the condition is not 0, else the second one, if there is one.
-    If,
-    /// Runs the body as long as the condition is not 0.
-    While,
-    /// Runs the body with the index that the condition has.
-    Switch,
-}
-
-impl ConditionalKind {
-    pub(crate) fn raw(self) -> CUgraphConditionalNodeType {
-        match self {
-            ConditionalKind::If => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF,
-            ConditionalKind::While => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE,
-            ConditionalKind::Switch => CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_SWITCH,
-        }
-    }
-
-    pub(crate) fn from_raw(kind: CUgraphConditionalNodeType) -> Option<ConditionalKind> {
-        [
-            ConditionalKind::If,
-            ConditionalKind::While,
-            ConditionalKind::Switch,
-        ]
-        .into_iter()
-        .find(|known| known.raw() == kind)
     }
 }
 
@@ -611,7 +479,7 @@ impl GraphDefinition {
             ))?;
         }
         entered.lock.state().conditions.insert(handle);
-        Ok(Condition { handle })
+        Ok(Condition::from_handle(handle))
     }
 
     /// Writes the graph in the language DOT of Graphviz.
@@ -650,6 +518,45 @@ pub(crate) fn not_existing(call: &'static str) -> Error {
         "is a graph definition that no longer exists: its capture failed, it, its node or its context was destroyed or reset, \
          or it belongs to the parent process",
     )
+}
+
+impl GraphDefinition {
+    /// Keeps other threads from this definition, its child graphs, its conditional bodies, and captures into them, until the
+    /// result is dropped. All methods take this lock; it is reentrant. Between methods, other threads may change the
+    /// definition and destroy its nodes.
+    ///
+    /// A thread that holds it must not lock another definition: see [`GraphDefinition::lock_with`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] in a forked child of the process that created the definition.
+    pub fn lock(&self) -> Result<DefinitionLock<'_>> {
+        let lock = self.mutex().lock();
+        lock.ok_or_else(|| not_existing("GraphDefinition::lock"))
+    }
+
+    /// [`GraphDefinition::lock`] for two definitions. All threads lock two definitions in the same order.
+    ///
+    /// # Errors
+    ///
+    /// As [`GraphDefinition::lock`].
+    pub fn lock_with<'a>(&'a self, other: &'a GraphDefinition) -> Result<[DefinitionLock<'a>; 2]> {
+        let locks = lock_both(self.mutex(), other.mutex());
+        locks.ok_or_else(|| not_existing("GraphDefinition::lock"))
+    }
+
+    /// [`GraphDefinition::lock_with`] for a definition that a node of this one will clone. They share a lock from now on.
+    ///
+    /// # Errors
+    ///
+    /// As [`GraphDefinition::lock`].
+    pub fn lock_and_link<'a>(
+        &'a self,
+        child: &'a GraphDefinition,
+    ) -> Result<[DefinitionLock<'a>; 2]> {
+        link(self.mutex(), child.mutex());
+        self.lock_with(child)
+    }
 }
 
 impl PartialEq for GraphDefinition {

@@ -22,7 +22,7 @@ use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 use crate::after_wait::DropsDeferred;
 use crate::error::{Error, Result};
 use crate::fork::ForkGeneration;
-use crate::graph::definition::{GraphDefinition, NodeStamp, State, not_existing};
+use crate::graph::definition_state::{NodeStamp, State};
 use crate::graph::in_use::drop_released;
 use crate::graph::retained::is_of_this_process;
 
@@ -102,7 +102,8 @@ impl HierarchyMutex {
     }
 }
 
-/// Keeps other threads from a definition, its child graphs and its conditional bodies. See [`GraphDefinition::lock`].
+/// Keeps other threads from a definition, its child graphs and its conditional bodies. See
+/// [`GraphDefinition::lock`](super::GraphDefinition::lock).
 #[must_use = "dropping it unlocks the definition"]
 pub struct DefinitionLock<'a> {
     hierarchy: &'a HierarchyMutex,
@@ -156,45 +157,6 @@ impl DefinitionLock<'_> {
     }
 }
 
-impl GraphDefinition {
-    /// Keeps other threads from this definition, its child graphs, its conditional bodies, and captures into them, until the
-    /// result is dropped. All methods take this lock; it is reentrant. Between methods, other threads may change the
-    /// definition and destroy its nodes.
-    ///
-    /// A thread that holds it must not lock another definition: see [`GraphDefinition::lock_with`].
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] in a forked child of the process that created the definition.
-    pub fn lock(&self) -> Result<DefinitionLock<'_>> {
-        let lock = self.mutex().lock();
-        lock.ok_or_else(|| not_existing("GraphDefinition::lock"))
-    }
-
-    /// [`GraphDefinition::lock`] for two definitions. All threads lock two definitions in the same order.
-    ///
-    /// # Errors
-    ///
-    /// As [`GraphDefinition::lock`].
-    pub fn lock_with<'a>(&'a self, other: &'a GraphDefinition) -> Result<[DefinitionLock<'a>; 2]> {
-        let locks = lock_both(self.mutex(), other.mutex());
-        locks.ok_or_else(|| not_existing("GraphDefinition::lock"))
-    }
-
-    /// [`GraphDefinition::lock_with`] for a definition that a node of this one will clone. They share a lock from now on.
-    ///
-    /// # Errors
-    ///
-    /// As [`GraphDefinition::lock`].
-    pub fn lock_and_link<'a>(
-        &'a self,
-        child: &'a GraphDefinition,
-    ) -> Result<[DefinitionLock<'a>; 2]> {
-        link(self.mutex(), child.mutex());
-        self.lock_with(child)
-    }
-}
-
 /// Locks two hierarchies in the order that all threads use; `None` if one belongs to the parent process.
 pub(crate) fn lock_both<'a>(
     first: &'a HierarchyMutex,
@@ -220,7 +182,7 @@ pub(crate) fn lock_both<'a>(
 }
 
 /// Makes two hierarchies share a lock.
-fn link(first: &HierarchyMutex, second: &HierarchyMutex) {
+pub(crate) fn link(first: &HierarchyMutex, second: &HierarchyMutex) {
     let Some(locks) = lock_both(first, second) else {
         return;
     };

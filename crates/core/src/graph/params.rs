@@ -10,7 +10,7 @@ use cupyrite_sys::driver::{
 
 use crate::context::Device;
 use crate::error::{Error, Result};
-use crate::graph::definition::{Condition, ConditionalKind};
+use crate::graph::condition::{Condition, ConditionalKind};
 use crate::memory::FillPattern;
 use crate::module::{Kernel, LaunchConfig};
 

@@ -11,7 +11,8 @@ use cupyrite_sys::driver::{
 
 use crate::error::{Error, Result, driver};
 use crate::graph::attributes::attribute_of;
-use crate::graph::definition::{Condition, ConditionalKind, GraphDefinition};
+use crate::graph::condition::{Condition, ConditionalKind};
+use crate::graph::definition::GraphDefinition;
 use crate::graph::node::NodeKind;
 use crate::graph::params::{
     AllocationParams, ConditionalParams, KernelNodeParams, MemcpyParams, MemsetParams,
