@@ -282,10 +282,9 @@ macro_rules! driver {
     ($name:ident($($arg:expr),* $(,)?)) => {
         $crate::error::driver!(@ cupyrite_sys::driver, $name($($arg),*))
     };
-    (@ $module:path, $name:ident($($arg:expr),* $(,)?)) => {{
-        use $module as functions;
-        if $crate::fork::is_driver_ready() || $crate::backend::prepare_driver() {
-            match functions::$name($($arg),*) {
+    (@ $module:ident $name:ident($($arg:expr),* $(,)?)) => {{
+        if $crate::fork::is_driver_ready() || $crate::fork::prepare_driver() {
+            match cupyrite_sys::$module::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
                 Ok(status) => {
                     $crate::hint::cold_path();
@@ -307,7 +306,7 @@ pub(crate) use driver;
 /// Calls an NVRTC function and converts its status to a `Result`.
 macro_rules! nvrtc {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::backend::prepare_loader();
+        $crate::cpu_device::register();
         match cupyrite_sys::nvrtc::$name($($arg),*) {
             Ok(cupyrite_sys::nvrtc::nvrtcResult::NVRTC_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::Nvrtc { call: stringify!($name), status, log: String::new() }),
@@ -333,7 +332,7 @@ pub(crate) use nvvm;
 /// Calls an nvJitLink function and converts its status to a `Result`.
 macro_rules! nvjitlink {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::backend::prepare_loader();
+        $crate::cpu_device::register();
         match cupyrite_sys::nvjitlink::$name($($arg),*) {
             Ok(cupyrite_sys::nvjitlink::nvJitLinkResult::NVJITLINK_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::NvJitLink { call: stringify!($name), status, log: String::new() }),

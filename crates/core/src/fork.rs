@@ -6,6 +6,8 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+use crate::cpu_device;
+
 /// The state of this process, in one aligned word: nearly every call reads it.
 static PROCESS: Process = Process {
     generation: AtomicU32::new(0),
@@ -34,7 +36,7 @@ unsafe extern "C" fn after_fork_in_child() {
 pub fn mark_driver_used() {
     // Both come first: a thread that reads `USED` relies on them.
     ForkGeneration::current();
-    crate::backend::prepare_loader();
+    cpu_device::register();
     PROCESS.transition(UNUSED, USED);
 }
 
@@ -42,6 +44,18 @@ pub fn mark_driver_used() {
 #[inline(always)]
 pub fn is_driver_ready() -> bool {
     PROCESS.driver.load(Ordering::Acquire) == USED
+}
+
+/// Prepares the first driver call. Returns false in a fork of a process that used the driver: no call may be made
+/// there.
+#[cold]
+#[inline(never)]
+pub(crate) fn prepare_driver() -> bool {
+    if is_forked_child() {
+        return false;
+    }
+    cpu_device::register();
+    true
 }
 
 /// Whether this process is a fork of one that had initialised the driver.

@@ -32,8 +32,8 @@ mod cancellable;
 pub mod checkpoint;
 mod compile;
 mod context;
-#[doc(hidden)]
-pub mod destroyed;
+mod cpu_device;
+pub mod doctor;
 mod error;
 mod fork;
 pub mod graph;
