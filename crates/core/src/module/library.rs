@@ -15,7 +15,6 @@ use crate::context::capture_mode;
 use crate::error::{Error, Result, driver};
 use crate::fork::ForkGeneration;
 use crate::module::image;
-use crate::module::kernel::Kernel;
 
 /// Size of the buffer for the driver's load log.
 const LOG_BYTES: usize = 16 << 10;
@@ -243,7 +242,7 @@ impl Library {
     }
 
     /// An error in place of a driver call that would use an unloaded library.
-    fn check_loaded(&self, call: &'static str) -> Result<()> {
+    pub(super) fn check_loaded(&self, call: &'static str) -> Result<()> {
         if self.is_loaded() {
             Ok(())
         } else {
@@ -251,36 +250,8 @@ impl Library {
         }
     }
 
-    /// A kernel by its name in the code (mangled for C++ without `extern "C"`).
-    ///
-    /// # Errors
-    ///
-    /// `CUDA_ERROR_NOT_FOUND`, with the existing names.
-    pub fn kernel(&self, name: &str) -> Result<Kernel> {
-        let c_name = c_name("kernel", name)?;
-        self.check_loaded("cuLibraryGetKernel")?;
-        let mut handle: CUkernel = std::ptr::null_mut();
-        // SAFETY: `handle` is valid for writes, the name is NUL-terminated, the library is live.
-        let found = unsafe {
-            driver!(cuLibraryGetKernel(
-                &mut handle,
-                self.handle(),
-                c_name.as_ptr()
-            ))
-        };
-        found.map_err(|e| match e.status() {
-            Some(CUresult::CUDA_ERROR_NOT_FOUND) => {
-                let names = self.kernel_names().unwrap_or_default();
-                e.with_log(&describe_missing_kernel(name, &names))
-            }
-            _ => e,
-        })?;
-        self.register_kernel(handle);
-        Ok(Kernel::from_library(handle, name, self.clone()))
-    }
-
     /// Registers a kernel handle of this library.
-    fn register_kernel(&self, kernel: CUkernel) {
+    pub(super) fn register_kernel(&self, kernel: CUkernel) {
         let mut owners = owners();
         let weak = Arc::downgrade(&self.inner);
         let former = owners.insert(kernel as usize, weak);
@@ -393,7 +364,7 @@ pub(crate) fn unloaded(call: &'static str, what: &str) -> Error {
     }
 }
 
-fn c_name(function: &'static str, name: &str) -> Result<CString> {
+pub(super) fn c_name(function: &'static str, name: &str) -> Result<CString> {
     CString::new(name).map_err(|_| {
         let function = match function {
             "global" => "Library::global",

@@ -7,6 +7,7 @@ pub(crate) mod image;
 pub(crate) mod kernel;
 pub(crate) mod launch;
 pub(crate) mod library;
+mod library_kernels;
 pub(crate) mod object_code;
 pub(crate) mod occupancy;
 pub(crate) mod signature;
