@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver::{CUdevResourceDesc, CUgreenCtx, CUgreenCtxCreate_flags, CUstream};
 
-use crate::context::handle::{Context, Device, GreenContext, Inner};
+use crate::context::handle::{Context, ContextState, Device, GreenContext};
 use crate::context::lookup::green_contexts;
 use crate::context::resources::DeviceResource;
 use crate::error::{Error, Result, driver};
@@ -65,7 +65,7 @@ impl Device {
         };
         // SAFETY: the output is valid for writes, and the handle is live. `green` destroys it if the call fails.
         unsafe { driver!(cuCtxFromGreenCtx(&mut green.context, green.handle))? };
-        let mut inner = Inner::new(green.context, self);
+        let mut inner = ContextState::new(green.context, self);
         inner.green = Some(green);
         let inner = Arc::new(inner);
         let mut known = green_contexts();

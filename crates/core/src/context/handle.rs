@@ -39,11 +39,11 @@ pub(super) struct DeviceState {
 /// ([`Device::create_green_context`]) lives as long as its clones. Any other context belongs to its creator.
 #[derive(Clone, Debug)]
 pub struct Context {
-    pub(super) inner: Shared<Inner>,
+    pub(super) inner: Shared<ContextState>,
 }
 
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct ContextState {
     pub(super) handle: CUcontext,
     device: Device,
     /// Handles of the driver belong to one process.
@@ -54,9 +54,9 @@ pub(super) struct Inner {
 
 // SAFETY: context handles may be used from any thread (CUDA C++ Programming Guide, "Context"); this crate only passes
 // them to the driver.
-unsafe impl Send for Inner {}
+unsafe impl Send for ContextState {}
 // SAFETY: as above; the driver synchronises.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for ContextState {}
 
 /// A green context that this crate has created.
 #[derive(Debug)]
@@ -74,9 +74,9 @@ impl Drop for GreenContext {
     }
 }
 
-impl Inner {
-    pub(super) fn new(handle: CUcontext, device: Device) -> Inner {
-        Inner {
+impl ContextState {
+    pub(super) fn new(handle: CUcontext, device: Device) -> ContextState {
+        ContextState {
             handle,
             device,
             generation: ForkGeneration::current(),

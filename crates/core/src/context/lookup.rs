@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use cupyrite_sys::driver::{CUcontext, CUdevice};
 
 use crate::context::current::{Pop, current_handle};
-use crate::context::handle::{Context, Device, Inner};
+use crate::context::handle::{Context, ContextState, Device};
 use crate::error::{Result, driver};
 use crate::shared::Shared;
 
@@ -52,17 +52,17 @@ impl Context {
             // SAFETY: `ordinal` is valid for writes.
             unsafe { driver!(cuCtxGetDevice(&mut ordinal))? };
         }
-        let inner = Inner::new(handle, Device::from_handle(ordinal)?);
+        let inner = ContextState::new(handle, Device::from_handle(ordinal)?);
         Ok(Context {
             inner: Shared::Counted(Arc::new(inner)),
         })
     }
 }
 
-static GREEN: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
+static GREEN: Mutex<Vec<Weak<ContextState>>> = Mutex::new(Vec::new());
 
 /// The green contexts that this crate has created.
-pub(super) fn green_contexts() -> MutexGuard<'static, Vec<Weak<Inner>>> {
+pub(super) fn green_contexts() -> MutexGuard<'static, Vec<Weak<ContextState>>> {
     // A panic cannot leave the list half-changed.
     GREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 use cupyrite_sys::driver::CUcontext;
 
 use crate::context::current::{ContextGuard, current_handle};
-use crate::context::handle::{Context, Device, Inner};
+use crate::context::handle::{Context, ContextState, Device};
 use crate::error::{Result, driver};
 use crate::shared::Shared;
 
@@ -14,7 +14,7 @@ impl Context {
         unsafe { driver!(cuDevicePrimaryCtxRetain(&mut handle, device.handle()))? };
         // Leaked once per device, or once per thread if several race here.
         Ok(Context {
-            inner: Shared::leak(Inner::new(handle, device)),
+            inner: Shared::leak(ContextState::new(handle, device)),
         })
     }
 

@@ -16,7 +16,7 @@ use crate::context::{Context, ContextGuard, Device, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::condition::Condition;
-use crate::graph::definition_state::State;
+use crate::graph::definition_state::DefinitionState;
 use crate::graph::in_use::{drop_released, drop_with_context};
 use crate::graph::lock::{DefinitionLock, HierarchyMutex, link, lock_both};
 use crate::graph::retained::{Retained, Retention, is_of_this_process};
@@ -220,7 +220,7 @@ impl GraphDefinition {
 
     /// The definition of a graph that the caller created, or that a capture is creating.
     pub(crate) fn root(handle: CUgraph, context: Context, owned: bool) -> GraphDefinition {
-        let mut state = State::default();
+        let mut state = DefinitionState::default();
         if !owned {
             // The program may end the capture by itself, and has the graph then.
             state.retention = Retention::by_driver();
@@ -248,7 +248,7 @@ impl GraphDefinition {
     /// A graph that belongs to a node of this definition.
     pub(crate) fn child(
         &self,
-        state: &mut State,
+        state: &mut DefinitionState,
         node: CUgraphNode,
         handle: CUgraph,
     ) -> GraphDefinition {

@@ -12,7 +12,7 @@ use crate::graph::retained::Retention;
 
 /// Guarded by the lock that serialises calls on a definition.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct DefinitionState {
     pub(crate) retention: Retention,
     /// Conditions and their bodies, by conditional node: older drivers do not report them.
     pub(crate) conditionals: HashMap<usize, ConditionalRecord>,
@@ -44,7 +44,7 @@ impl NodeStamp {
     }
 }
 
-impl State {
+impl DefinitionState {
     /// The stamp of a node that the driver names now.
     pub(crate) fn stamp(&self) -> NodeStamp {
         NodeStamp {

@@ -24,10 +24,10 @@ use crate::stream::Stream;
 /// It may be launched in any number of streams; its launches run one after the other. It does not need its definition.
 #[derive(Clone)]
 pub struct Graph {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<GraphExec>,
 }
 
-pub(super) struct Inner {
+pub(super) struct GraphExec {
     pub(super) handle: CUgraphExec,
     /// Of the definition from which it was instantiated, whose nodes name its nodes.
     pub(super) source: Arc<HierarchyMutex>,
@@ -43,7 +43,7 @@ pub(super) struct Inner {
     pub(super) handed_out: AtomicBool,
     /// Serialises launches and updates: the driver does not synchronise access to an instantiated graph. Taken after the
     /// locks of definitions.
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<LaunchState>,
 }
 
 /// Whether a program uses handles of instantiated graphs. The driver holds the content of graphs that are instantiated from
@@ -52,7 +52,7 @@ pub(super) static HANDLES_IN_USE: AtomicBool = AtomicBool::new(false);
 
 /// Changed under the lock that serialises calls.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct LaunchState {
     /// Whether launches are noted: they use something that the driver does not hold.
     pub(super) noted: bool,
     pub(super) launches: Launches,
@@ -63,11 +63,11 @@ pub(super) struct State {
 }
 
 // SAFETY: all calls that change the graph are made under the lock of `state`.
-unsafe impl Send for Inner {}
+unsafe impl Send for GraphExec {}
 // SAFETY: as above.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for GraphExec {}
 
-impl Inner {
+impl GraphExec {
     /// Refuses a graph that the program has destroyed, by its handle or with its context, and one of the parent process.
     #[inline(always)]
     pub(super) fn check_live(&self) -> Result<()> {
@@ -88,7 +88,7 @@ impl Inner {
     }
 
     /// What to wait for before content is dropped that launches may use.
-    pub(super) fn waits(&self, state: &State) -> Waits {
+    pub(super) fn waits(&self, state: &LaunchState) -> Waits {
         let mut waits = state.launches.waits();
         if self.handed_out.load(Ordering::Relaxed) {
             waits.add_unknown();
@@ -108,7 +108,7 @@ fn destroyed() -> Error {
     }
 }
 
-impl Drop for Inner {
+impl Drop for GraphExec {
     fn drop(&mut self) {
         if !is_of_this_process(self.generation) {
             return;

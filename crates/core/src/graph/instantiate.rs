@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::error::{Error, Result, driver};
 use crate::fork::ForkGeneration;
 use crate::graph::definition::GraphDefinition;
-use crate::graph::exec::{Graph, HANDLES_IN_USE, Inner, State};
+use crate::graph::exec::{Graph, GraphExec, HANDLES_IN_USE, LaunchState};
 use crate::graph::exec_reasons::{describe_node, instantiate_problem};
 use crate::stream::Stream;
 
@@ -108,15 +108,15 @@ impl GraphDefinition {
         let context = unsafe { Context::from_handle(entered.context)? };
         drop(entered);
         Ok(Graph {
-            inner: Arc::new(Inner {
+            inner: Arc::new(GraphExec {
                 handle,
                 source: self.mutex().clone(),
                 created: OwnedKind::GraphExec.epoch(),
                 context,
                 generation: ForkGeneration::current(),
-                state: Mutex::new(State {
+                state: Mutex::new(LaunchState {
                     noted: content.is_some() && !held_by_driver,
-                    ..State::default()
+                    ..LaunchState::default()
                 }),
                 content,
                 held_by_driver,

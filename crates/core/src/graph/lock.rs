@@ -22,7 +22,7 @@ use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 use crate::after_wait::DropsDeferred;
 use crate::error::{Error, Result};
 use crate::fork::ForkGeneration;
-use crate::graph::definition_state::{NodeStamp, State};
+use crate::graph::definition_state::{DefinitionState, NodeStamp};
 use crate::graph::in_use::drop_released;
 use crate::graph::retained::is_of_this_process;
 
@@ -32,7 +32,7 @@ use crate::graph::retained::is_of_this_process;
 pub(crate) struct HierarchyMutex {
     /// The set that it was created with; [`HierarchyMutex::linked`] is the present one.
     own: Arc<Linked>,
-    state: RefCell<State>,
+    state: RefCell<DefinitionState>,
     generation: ForkGeneration,
 }
 
@@ -57,7 +57,7 @@ impl Linked {
 }
 
 impl HierarchyMutex {
-    pub(crate) fn new(state: State) -> Arc<HierarchyMutex> {
+    pub(crate) fn new(state: DefinitionState) -> Arc<HierarchyMutex> {
         Arc::new(HierarchyMutex {
             own: Arc::new(Linked {
                 mutex: ReentrantMutex::default(),
@@ -130,7 +130,7 @@ impl std::fmt::Debug for DefinitionLock<'_> {
 
 impl DefinitionLock<'_> {
     /// The state. The borrow ends before the next call of this crate.
-    pub(crate) fn state(&self) -> RefMut<'_, State> {
+    pub(crate) fn state(&self) -> RefMut<'_, DefinitionState> {
         self.hierarchy.state.borrow_mut()
     }
 
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn linked_hierarchies_exclude_each_other() {
-        let [a, b, c, d] = [(); 4].map(|()| HierarchyMutex::new(State::default()));
+        let [a, b, c, d] = [(); 4].map(|()| HierarchyMutex::new(DefinitionState::default()));
         link(&a, &b);
         link(&c, &d);
         assert!(!Arc::ptr_eq(a.linked(), d.linked()));
@@ -235,7 +235,7 @@ mod tests {
         const COUNT: usize = 48;
         for round in 0..20 {
             let mutexes: Vec<_> = (0..COUNT)
-                .map(|_| HierarchyMutex::new(State::default()))
+                .map(|_| HierarchyMutex::new(DefinitionState::default()))
                 .collect();
             let busy: Vec<_> = (0..COUNT).map(|_| AtomicBool::new(false)).collect();
             let work = |seed: usize| {

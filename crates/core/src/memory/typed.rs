@@ -21,26 +21,26 @@ use crate::stream::capture::{is_capturing, synchronize_unless_capturing};
 /// Freeing waits for the context's work (`cuMemFree`), so no running kernel loses its memory.
 #[derive(Debug)]
 pub struct Buffer<T> {
-    inner: Arc<Inner>,
+    inner: Arc<BufferAllocation>,
     len: usize,
     element: PhantomData<fn() -> T>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct BufferAllocation {
     address: CUdeviceptr,
     /// The result of [`own_memory`].
     created: u32,
     context: Context,
 }
 
-impl Inner {
+impl BufferAllocation {
     fn check_live(&self, call: &'static str) -> Result<()> {
         check_memory(call, self.address, self.created)
     }
 }
 
-impl Drop for Inner {
+impl Drop for BufferAllocation {
     fn drop(&mut self) {
         disown_memory(self.address);
         if self.address != 0 && !is_memory_freed(self.address, self.created) {
@@ -77,7 +77,7 @@ impl<T: DeviceCopy> Buffer<T> {
             // SAFETY: `address` is valid for writes.
             context.with_current(|| unsafe { driver!(cuMemAlloc(&mut address, bytes)) })?;
         }
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(BufferAllocation {
             address,
             created: own_memory(address),
             context: context.clone(),

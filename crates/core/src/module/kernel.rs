@@ -28,11 +28,11 @@ pub struct ParamInfo {
 /// which it is launched.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    inner: Arc<Inner>,
+    inner: Arc<KernelState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct KernelState {
     handle: CUkernel,
     name: OnceLock<Box<str>>,
     /// The library, kept loaded; `None` for a borrowed handle, whose owner keeps it.
@@ -43,14 +43,14 @@ struct Inner {
 }
 
 // SAFETY: kernel handles may be used from any thread.
-unsafe impl Send for Inner {}
+unsafe impl Send for KernelState {}
 // SAFETY: as above; later changes are in `OnceLock`s.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for KernelState {}
 
 impl Kernel {
     pub(crate) fn from_library(handle: CUkernel, name: &str, library: Library) -> Kernel {
         Kernel {
-            inner: Arc::new(Inner {
+            inner: Arc::new(KernelState {
                 handle,
                 name: OnceLock::from(Box::from(name)),
                 library: Some(library),
@@ -87,7 +87,7 @@ impl Kernel {
         }
         let library = library::library_of_kernel(handle).or(library);
         Ok(Kernel {
-            inner: Arc::new(Inner {
+            inner: Arc::new(KernelState {
                 handle,
                 name: OnceLock::new(),
                 library,

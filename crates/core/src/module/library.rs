@@ -26,11 +26,11 @@ const LOG_BYTES: usize = 16 << 10;
 /// driver API, "Library Management").
 #[derive(Clone, Debug)]
 pub struct Library {
-    inner: Arc<Inner>,
+    inner: Arc<LibraryState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct LibraryState {
     handle: CUlibrary,
     /// [`OwnedKind::epoch`] when it was loaded.
     created: u32,
@@ -44,21 +44,21 @@ struct Inner {
 }
 
 // SAFETY: library handles may be used from any thread, and belong to no context.
-unsafe impl Send for Inner {}
+unsafe impl Send for LibraryState {}
 // SAFETY: as above; the driver synchronises.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for LibraryState {}
 
 // A panic cannot leave it inconsistent: nothing panics while the lock is held.
-impl std::panic::RefUnwindSafe for Inner {}
+impl std::panic::RefUnwindSafe for LibraryState {}
 
-impl Inner {
+impl LibraryState {
     #[inline(always)]
     fn is_loaded(&self) -> bool {
         !OwnedKind::Library.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
     }
 }
 
-impl Drop for Inner {
+impl Drop for LibraryState {
     fn drop(&mut self) {
         if !self.generation.is_current() {
             // A forked child makes no driver calls, and a thread that it does not have may hold the lock.
@@ -87,8 +87,8 @@ impl Drop for Inner {
 }
 
 /// The library of each kernel handle, for handles that come back from the program.
-fn owners() -> MutexGuard<'static, HashMap<usize, Weak<Inner>>> {
-    static OWNERS: OnceLock<Mutex<HashMap<usize, Weak<Inner>>>> = OnceLock::new();
+fn owners() -> MutexGuard<'static, HashMap<usize, Weak<LibraryState>>> {
+    static OWNERS: OnceLock<Mutex<HashMap<usize, Weak<LibraryState>>>> = OnceLock::new();
     let owners = OWNERS.get_or_init(Mutex::default);
     owners.lock()
 }
@@ -209,7 +209,7 @@ impl Library {
             kept = Some(log);
         }
         Ok(Library {
-            inner: Arc::new(Inner {
+            inner: Arc::new(LibraryState {
                 handle,
                 created: OwnedKind::Library.epoch(),
                 generation: ForkGeneration::current(),

@@ -88,11 +88,11 @@ pub enum CodeSource {
 /// Two values are equal if one is a clone of the other: each loads separately, with variables of its own.
 #[derive(Clone, Debug)]
 pub struct ObjectCode {
-    inner: Arc<Inner>,
+    inner: Arc<ObjectCodeState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ObjectCodeState {
     kind: CodeKind,
     code: CodeSource,
     name: String,
@@ -106,7 +106,7 @@ struct Inner {
 }
 
 // A panic cannot leave it inconsistent: nothing panics while the lock is held.
-impl std::panic::RefUnwindSafe for Inner {}
+impl std::panic::RefUnwindSafe for ObjectCodeState {}
 
 impl ObjectCode {
     /// Code in memory: PTX without a terminating NUL, or the bytes of another format.
@@ -121,7 +121,7 @@ impl ObjectCode {
 
     fn of(kind: CodeKind, code: CodeSource) -> ObjectCode {
         ObjectCode {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ObjectCodeState {
                 kind,
                 code,
                 name: String::new(),
@@ -136,10 +136,10 @@ impl ObjectCode {
 
     /// Mutable access for the builder methods: in place while there is one owner, as right after construction, else in
     /// a copy that loads separately.
-    fn parts(&mut self) -> &mut Inner {
+    fn parts(&mut self) -> &mut ObjectCodeState {
         if Arc::get_mut(&mut self.inner).is_none() {
             let inner = &self.inner;
-            self.inner = Arc::new(Inner {
+            self.inner = Arc::new(ObjectCodeState {
                 kind: inner.kind,
                 code: inner.code.clone(),
                 name: inner.name.clone(),

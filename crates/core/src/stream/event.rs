@@ -57,11 +57,11 @@ impl EventOptions {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Event {
-    inner: Arc<Inner>,
+    inner: Arc<EventState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct EventState {
     handle: CUevent,
     /// The creation flags: one word, where the options take three bytes, and events are moved often.
     flags: u32,
@@ -72,7 +72,7 @@ struct Inner {
     context: Context,
 }
 
-impl Inner {
+impl EventState {
     #[inline]
     const fn options(&self) -> EventOptions {
         EventOptions::from_flags(self.flags)
@@ -101,7 +101,7 @@ impl Inner {
 /// [`UniqueEvent::share`] converts it to the [`Event`] that all other functions take.
 #[derive(Debug)]
 pub struct UniqueEvent {
-    inner: Inner,
+    inner: EventState,
 }
 
 impl UniqueEvent {
@@ -121,7 +121,7 @@ impl UniqueEvent {
         // SAFETY: `handle` is valid for writes.
         unsafe { driver!(cuEventCreate(&mut handle, flags))? };
         Ok(UniqueEvent {
-            inner: Inner {
+            inner: EventState {
                 handle,
                 flags,
                 created: OwnedKind::Event.epoch(),
@@ -170,11 +170,11 @@ fn timed_ipc_error() -> Error {
 }
 
 // SAFETY: event handles may be used from any thread.
-unsafe impl Send for Inner {}
+unsafe impl Send for EventState {}
 // SAFETY: as above.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for EventState {}
 
-impl Drop for Inner {
+impl Drop for EventState {
     #[inline]
     fn drop(&mut self) {
         destroy_event(self.handle, self.created, &self.context);
@@ -237,7 +237,7 @@ impl Event {
         // SAFETY: `handle` is valid for writes; the driver validates the bytes.
         unsafe { driver!(cuIpcOpenEventHandle(&mut handle, raw))? };
         Ok(Event {
-            inner: Arc::new(Inner {
+            inner: Arc::new(EventState {
                 handle,
                 flags: options.flags(),
                 created: OwnedKind::Event.epoch(),

@@ -24,10 +24,10 @@ pub(super) const PER_THREAD: usize = 2;
 /// borrowed ones ([`Stream::from_handle`]) are never destroyed.
 #[derive(Clone)]
 pub struct Stream {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<StreamState>,
 }
 
-pub(super) struct Inner {
+pub(super) struct StreamState {
     handle: CUstream,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
@@ -77,15 +77,15 @@ pub(crate) trait GraphRecorder: Send + Sync {
 /// A stream without clones; dropping it destroys it. See [`Stream::into_unique`].
 #[must_use = "dropping it destroys the stream"]
 pub struct UniqueStream {
-    _inner: Inner,
+    _inner: StreamState,
 }
 
 // SAFETY: stream handles may be used from any thread.
-unsafe impl Send for Inner {}
+unsafe impl Send for StreamState {}
 // SAFETY: as above; the driver synchronises.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for StreamState {}
 
-impl Inner {
+impl StreamState {
     /// Whether the program has destroyed the stream, or reset or destroyed its context.
     #[inline(always)]
     pub(super) fn is_destroyed(&self, context: &Context) -> bool {
@@ -93,7 +93,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for StreamState {
     fn drop(&mut self) {
         if let StreamOrigin::Owned(context) = &self.origin {
             if self.is_destroyed(context) {
@@ -117,7 +117,7 @@ impl fmt::Debug for Stream {
 impl Stream {
     pub(super) fn from_inner(handle: CUstream, origin: StreamOrigin) -> Stream {
         Stream {
-            inner: Arc::new(Inner {
+            inner: Arc::new(StreamState {
                 handle,
                 created: OwnedKind::Stream.epoch(),
                 waited: LastWait::none(),

@@ -17,13 +17,13 @@ use crate::stream::event::Event;
 /// imports.
 #[derive(Debug, Default)]
 pub(crate) struct Imports {
-    state: Mutex<State>,
+    state: Mutex<ImportTable>,
     /// Frees that may be pending.
     frees: PendingFrees,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ImportTable {
     addresses: HashMap<[u8; 64], CUdeviceptr>,
     live: HashMap<CUdeviceptr, Import>,
 }
@@ -71,7 +71,7 @@ impl std::panic::RefUnwindSafe for Imports {}
 impl Imports {
     // Held across the driver's import, queries and free, which neither wait for work nor call back, so that no thread
     // imports what another one frees.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ImportTable> {
         self.state.lock()
     }
 
@@ -95,7 +95,7 @@ impl Imports {
         Ok(address)
     }
 
-    /// PendingFrees the memory with its last buffer, after what the streams held that the others were freed on.
+    /// Frees the memory with its last buffer, after what the streams held that the others were freed on.
     pub(crate) fn release(&self, address: CUdeviceptr, stream: &Stream) -> Result<()> {
         let mut state = self.lock();
         let streams = match state.live.get_mut(&address) {

@@ -41,26 +41,26 @@ pub use options::{MemoryAccess, PoolAttribute, PoolKind, PoolOptions};
 /// ([`deferred_pool_count`](crate::deferred_pool_count)). A pool of the device is borrowed.
 #[derive(Clone, Debug)]
 pub struct MemoryPool {
-    inner: Shared<Inner>,
+    inner: Shared<PoolState>,
 }
 
 /// A pool without clones and buffers; dropping it destroys the pool. See [`MemoryPool::into_unique`].
 #[must_use = "dropping it ends the pool"]
 pub struct UniquePool {
-    _inner: Inner,
+    _inner: PoolState,
 }
 
-impl Inner {
+impl PoolState {
     /// The one static value for a borrowed pool. Its clones are plain copies: every buffer has one.
-    fn borrowed(handle: CUmemoryPool, kind: PoolKind) -> Shared<Inner> {
-        static KNOWN: Mutex<Vec<&'static Inner>> = Mutex::new(Vec::new());
+    fn borrowed(handle: CUmemoryPool, kind: PoolKind) -> Shared<PoolState> {
+        static KNOWN: Mutex<Vec<&'static PoolState>> = Mutex::new(Vec::new());
         // Held for a few instructions that do not panic.
         let mut known = KNOWN.lock();
-        let same = |inner: &&&'static Inner| inner.handle == handle && inner.kind == kind;
+        let same = |inner: &&&'static PoolState| inner.handle == handle && inner.kind == kind;
         if let Some(inner) = known.iter().find(same) {
             return Shared::Static(inner);
         }
-        let inner: &'static Inner = Box::leak(Box::new(Inner {
+        let inner: &'static PoolState = Box::leak(Box::new(PoolState {
             handle,
             owned: false,
             created: OwnedKind::MemoryPool.epoch(),
@@ -74,7 +74,7 @@ impl Inner {
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PoolState {
     handle: CUmemoryPool,
     owned: bool,
     /// [`OwnedKind::epoch`] when it was created.
@@ -86,11 +86,11 @@ struct Inner {
 }
 
 // SAFETY: pool handles may be used from any thread; they are only ever passed to the driver.
-unsafe impl Send for Inner {}
+unsafe impl Send for PoolState {}
 // SAFETY: as above; the driver synchronises.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for PoolState {}
 
-impl Drop for Inner {
+impl Drop for PoolState {
     fn drop(&mut self) {
         if self.owned && self.generation.is_current() {
             let origin = match self.imports.take() {
@@ -237,14 +237,14 @@ impl MemoryPool {
     /// Borrows a pool.
     fn refer(handle: CUmemoryPool, kind: PoolKind) -> MemoryPool {
         MemoryPool {
-            inner: Inner::borrowed(handle, kind),
+            inner: PoolState::borrowed(handle, kind),
         }
     }
 
     /// Owns a pool that was created or imported.
     fn own_pool(handle: CUmemoryPool, kind: PoolKind, imports: Option<Imports>) -> MemoryPool {
         MemoryPool {
-            inner: Shared::Counted(Arc::new(Inner {
+            inner: Shared::Counted(Arc::new(PoolState {
                 handle,
                 owned: true,
                 created: OwnedKind::MemoryPool.epoch(),
