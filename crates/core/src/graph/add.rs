@@ -413,7 +413,7 @@ impl GraphDefinition {
         let mut nested = Vec::new();
         let call = "GraphDefinition::conditional";
         let node = self.add_with(call, None, |entered, node| {
-            // The driver may dereference the handle, and that of another graph may be gone with it.
+            // The driver may dereference the handle, and that of another graph may be destroyed with it.
             if !entered
                 .lock
                 .state()

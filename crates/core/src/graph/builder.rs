@@ -7,7 +7,7 @@ use cupyrite_sys::driver::CUresult;
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result, driver};
-use crate::graph::capture_recorder::{Recorder, Shared};
+use crate::graph::capture_recorder::{CaptureRecorder, RetainedKeys};
 use crate::graph::definition::GraphDefinition;
 use crate::graph::exec::Graph;
 use crate::graph::in_use::drop_released;
@@ -62,7 +62,7 @@ pub struct GraphBuilder {
     stream: Stream,
     /// The same stream without that.
     pub(super) base: Stream,
-    pub(super) recorder: Arc<Recorder>,
+    pub(super) recorder: Arc<CaptureRecorder>,
     pub(super) role: Role,
 }
 
@@ -147,7 +147,7 @@ impl GraphBuilder {
     }
 
     fn new(stream: &Stream, definition: GraphDefinition, id: u64, role: Role) -> GraphBuilder {
-        let recorder = Arc::new(Recorder {
+        let recorder = Arc::new(CaptureRecorder {
             definition,
             id,
             active: AtomicBool::new(true),
@@ -155,12 +155,12 @@ impl GraphBuilder {
             is_primary: role == Role::Primary,
             joined: Mutex::default(),
             branches: Mutex::default(),
-            shared: Shared::default(),
+            retained: RetainedKeys::default(),
         });
         GraphBuilder::of(recorder, stream.clone(), role)
     }
 
-    pub(super) fn of(recorder: Arc<Recorder>, base: Stream, role: Role) -> GraphBuilder {
+    pub(super) fn of(recorder: Arc<CaptureRecorder>, base: Stream, role: Role) -> GraphBuilder {
         GraphBuilder {
             stream: base.recorded_by(recorder.clone()),
             base,
@@ -241,7 +241,7 @@ impl GraphBuilder {
     /// `cuStreamEndCapture`.
     pub fn end(self) -> Result<GraphDefinition> {
         let ended = self.end_shared()?;
-        ended.ok_or_else(|| self.recorder.ended())
+        ended.ok_or_else(|| self.recorder.ended_error())
     }
 
     /// [`GraphBuilder::end`] for a builder that others refer to as well: what they record later is refused. `None` if the
@@ -261,7 +261,7 @@ impl GraphBuilder {
         }
         let ended = self.finish()?;
         if !ended && self.has_lost_capture() {
-            return Err(self.recorder.ended());
+            return Err(self.recorder.ended_error());
         }
         Ok(ended.then(|| self.recorder.definition.share_internally()))
     }

@@ -14,7 +14,7 @@ use crate::stream::{GraphRecorder, Stream};
 
 /// A capture and its graph. Everything that records into it does so under the lock of the definition.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub(super) struct CaptureRecorder {
     pub(super) definition: GraphDefinition,
     /// The driver's number of the capture.
     pub(super) id: u64,
@@ -30,25 +30,25 @@ pub(super) struct Recorder {
     ///
     /// [`is_unjoined`]: crate::graph::unjoined::is_unjoined
     pub(super) branches: Mutex<Vec<Stream>>,
-    pub(super) shared: Shared,
+    pub(super) retained: RetainedKeys,
 }
 
 /// The keys of [`GraphRecorder::note_retained`].
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct RetainedKeys {
     /// The last one: most captures launch a kernel several times in a row.
     last: AtomicUsize,
     all: Mutex<HashSet<usize>>,
 }
 
-impl GraphRecorder for Recorder {
+impl GraphRecorder for CaptureRecorder {
     fn is_recording(&self) -> bool {
         self.active.load(Ordering::Relaxed)
     }
 
     fn retain(&self, value: Retained) -> Result<()> {
         if !self.is_recording() {
-            return Err(self.ended());
+            return Err(self.ended_error());
         }
         // Whether the capture goes on is checked when the work is recorded.
         self.definition.retain(value)
@@ -62,7 +62,7 @@ impl GraphRecorder for Recorder {
 
     fn check(&self, stream: &Stream) -> Result<()> {
         if !self.is_recording() {
-            return Err(self.ended());
+            return Err(self.ended_error());
         }
         let found = capture_state(stream, false)?;
         if found.is_other(self.id) {
@@ -72,32 +72,32 @@ impl GraphRecorder for Recorder {
             if self.is_primary {
                 self.definition.captured(false);
             }
-            return Err(self.ended());
+            return Err(self.ended_error());
         }
         found.check_valid()
     }
 
     fn has_retained(&self, key: usize) -> bool {
-        if self.shared.last.load(Ordering::Acquire) == key {
+        if self.retained.last.load(Ordering::Acquire) == key {
             return true;
         }
-        let known = self.shared.all.lock().contains(&key);
+        let known = self.retained.all.lock().contains(&key);
         if known {
-            self.shared.last.store(key, Ordering::Release);
+            self.retained.last.store(key, Ordering::Release);
         }
         known
     }
 
     fn note_retained(&self, key: usize) {
-        self.shared.all.lock().insert(key);
-        self.shared.last.store(key, Ordering::Release);
+        self.retained.all.lock().insert(key);
+        self.retained.last.store(key, Ordering::Release);
     }
 }
 
-impl Recorder {
+impl CaptureRecorder {
     /// The error of calls after the end of the capture.
     #[cold]
-    pub(super) fn ended(&self) -> Error {
+    pub(super) fn ended_error(&self) -> Error {
         let problem = if self.lost.load(Ordering::Relaxed) {
             "the program has ended the capture of this graph builder, with cuStreamEndCapture or cudaStreamEndCapture; \
              begin another one"

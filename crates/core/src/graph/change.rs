@@ -199,7 +199,7 @@ impl GraphDefinition {
             let nested = unsafe { self.nested_nodes(entered, node) }.unwrap_or_default();
             // SAFETY: the node and the child are live.
             unsafe { driver!(cuGraphNodeSetParams(node, &raw mut raw))? };
-            entered.lock.state().forget_graphs_of(node);
+            entered.lock.state().invalidate_graphs_of(node);
             for node in nested {
                 entered.note_destroyed(node);
             }

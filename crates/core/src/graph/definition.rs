@@ -509,7 +509,7 @@ impl GraphDefinition {
     }
 }
 
-/// The error of calls on a definition whose graph is gone.
+/// The error of calls on a definition whose graph does not exist.
 #[cold]
 pub(crate) fn not_existing(call: &'static str) -> Error {
     Error::argument(

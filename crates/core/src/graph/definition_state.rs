@@ -64,7 +64,7 @@ impl DefinitionState {
 
     /// Notes that this crate has destroyed a node.
     pub(crate) fn note_destroyed(&mut self, node: CUgraphNode) {
-        self.forget_graphs_of(node);
+        self.invalidate_graphs_of(node);
         self.destroys += 1;
         self.destroyed.insert(node.addr(), self.destroys);
     }
@@ -75,7 +75,7 @@ impl DefinitionState {
     }
 
     /// Notes that the graphs of a node no longer exist.
-    pub(crate) fn forget_graphs_of(&mut self, node: CUgraphNode) {
+    pub(crate) fn invalidate_graphs_of(&mut self, node: CUgraphNode) {
         self.conditionals.remove(&node.addr());
         if let Some(alive) = self.owners.remove(&node.addr()) {
             alive.store(false, Ordering::Relaxed);

@@ -115,17 +115,17 @@ impl Drop for GraphExec {
         }
         let destroy = || -> Result<()> {
             let _entered = self.context.enter()?;
-            // The driver notes in the definition that an instantiated graph with memory nodes is gone.
+            // The driver notes in the definition that an instantiated graph with memory nodes is destroyed.
             let _lock = self.source.lock();
             // SAFETY: the program has not destroyed the graph; this is the owner, and its only call. The driver completes
             // running launches.
             unsafe { driver!(owned cuGraphExecDestroy(self.handle)) }
         };
-        let mut is_gone = false;
+        let mut is_destroyed_with_context = false;
         if !self.is_destroyed() {
             report(destroy());
         } else {
-            is_gone = !self.is_destroyed_by_handle();
+            is_destroyed_with_context = !self.is_destroyed_by_handle();
         }
         let state = std::mem::take(self.state.get_mut());
         let waits = self.waits(&state);
@@ -134,10 +134,10 @@ impl Drop for GraphExec {
         match self.content.take() {
             Some(set) if !self.held_by_driver => content.push(set),
             // The driver does not release what the graph retains.
-            Some(set) if is_gone => content.push(Arc::new(Abandoned(set))),
+            Some(set) if is_destroyed_with_context => content.push(Arc::new(Abandoned(set))),
             _ => {}
         }
-        if is_gone {
+        if is_destroyed_with_context {
             drop_with_context(content);
         } else if !content.is_empty() {
             drop_after(waits, &self.context, content);

@@ -92,7 +92,7 @@ impl Launches {
             Some(known) if is_unbound || !known.stream.is_clone_of(stream) => return,
             Some(_) => {}
             None => {
-                self.forget_idle();
+                self.prune_idle();
                 self.streams.push(LaunchStream {
                     stream: stream.clone(),
                     context,
@@ -113,7 +113,7 @@ impl Launches {
     fn record(&mut self, stream: &Stream) -> Result<()> {
         let _relaxed = RelaxedCapture::enter();
         let context = stream.context()?;
-        // Recording an event again would forget a launch that is not done.
+        // Recording an event again would lose a launch that is not done.
         let oldest = self.events.front();
         let event = if oldest.is_some_and(|event| matches!(event.is_done(), Ok(true))) {
             // Not one that content waits for, which would wait for this launch as well.
@@ -134,27 +134,27 @@ impl Launches {
         Ok(())
     }
 
-    /// Forgets streams whose work is done, or that the program has destroyed, once there are many.
-    fn forget_idle(&mut self) {
+    /// Removes streams whose work is done, or that the program has destroyed, once there are many.
+    fn prune_idle(&mut self) {
         const MANY: usize = 16;
         if self.streams.len() < MANY {
             return;
         }
         let _relaxed = RelaxedCapture::enter();
-        let mut forgotten = Vec::new();
+        let mut pruned = Vec::new();
         for entry in std::mem::take(&mut self.streams) {
             let is_destroyed = entry.stream.is_destroyed();
             if is_destroyed {
                 self.note_unknown();
             }
             if is_destroyed || entry.is_idle() {
-                forgotten.push(entry);
+                pruned.push(entry);
             } else {
                 self.streams.push(entry);
             }
         }
         // Destroying a stream is not done under the lock.
-        after_wait::drop_later(Box::new(forgotten));
+        after_wait::drop_later(Box::new(pruned));
     }
 
     /// What to wait for before content that these launches use is dropped.
@@ -262,7 +262,7 @@ impl Wait {
                     Some(stream) => Wait::of_stream(stream, context),
                     None => Some(Wait::of_context(context)),
                 },
-                // The work has ended as well if it failed, or if the event is gone with its context.
+                // The work has ended as well if it failed, or if the event was destroyed with its context.
                 Err(_) => is_context_ending().then_some(Wait::Event {
                     event,
                     stream,
@@ -277,8 +277,9 @@ impl Wait {
                 since,
             } => {
                 let (handle, none) = (context.handle(), std::ptr::null_mut::<()>());
-                let is_gone = OwnedKind::GraphExec.is_destroyed(none, handle, created);
-                let done = if is_gone {
+                let is_destroyed_with_context =
+                    OwnedKind::GraphExec.is_destroyed(none, handle, created);
+                let done = if is_destroyed_with_context {
                     !is_context_ending()
                 } else {
                     after_wait::has_waited(handle.addr(), since)

@@ -28,7 +28,7 @@ use crate::graph::retained::is_of_this_process;
 
 /// The mutex of a hierarchy. Reentrant, so that several calls can be made without another thread's calls between them.
 ///
-/// Instantiated graphs share it, also after the definition is gone: the driver uses the definition when they are destroyed.
+/// Instantiated graphs share it, also after the definition is dropped: the driver uses the definition when they are destroyed.
 pub(crate) struct HierarchyMutex {
     /// The set that it was created with; [`HierarchyMutex::linked`] is the present one.
     own: Arc<Linked>,

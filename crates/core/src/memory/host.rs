@@ -227,7 +227,7 @@ impl Stream {
     /// # let there = device.buffer::<f32>(3)?;
     /// stream.scope(|scope| {
     ///     let data = [1.0; 3];
-    ///     scope.upload(&data, &there) // gone before it was copied
+    ///     scope.upload(&data, &there) // dropped before it was copied
     /// })?;
     /// # Ok(()) }
     /// ```

@@ -110,10 +110,10 @@ pub unsafe fn copy_strided(
     stream: &Stream,
 ) -> Result<()> {
     let (to, from) = (destination.layout, source.layout);
-    let wrong =
+    let argument_error =
         |parameter: &str, problem: String| Error::argument("copy_strided", parameter, problem);
     if to.shape() != from.shape() {
-        return Err(wrong(
+        return Err(argument_error(
             "source",
             format!(
                 "has the shape {:?}; the destination has {:?}",
@@ -123,7 +123,7 @@ pub unsafe fn copy_strided(
         ));
     }
     if to.item_size() != from.item_size() {
-        return Err(wrong(
+        return Err(argument_error(
             "source",
             format!(
                 "has elements of {} bytes; the destination has {}",
@@ -136,7 +136,7 @@ pub unsafe fn copy_strided(
         return Ok(());
     }
     if !to.is_unique() {
-        return Err(wrong(
+        return Err(argument_error(
             "destination",
             format!(
                 "has elements that share memory: shape {:?}, strides {:?}",

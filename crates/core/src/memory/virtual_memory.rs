@@ -181,7 +181,7 @@ impl Drop for AddressReservation {
     }
 }
 
-/// PhysicalMemory memory; released when it is dropped, and gone when it is mapped nowhere either.
+/// Physical memory; released when it is dropped, and freed when it is mapped nowhere either.
 #[derive(Debug)]
 struct PhysicalMemory {
     handle: CUmemGenericAllocationHandle,

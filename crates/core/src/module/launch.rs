@@ -264,7 +264,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] naming the position of a wrong argument, counted from 0; otherwise as
+    /// [`Error::InvalidArgument`] naming the position of an invalid argument, counted from 0; otherwise as
     /// [`Kernel::launch_raw`].
     pub unsafe fn launch<A: KernelArgs + ?Sized>(
         &self,

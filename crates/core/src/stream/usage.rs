@@ -19,11 +19,11 @@ pub struct StreamUsage {
     /// The number of the thread, if `stream` is its per-thread default stream; else 0.
     thread: u64,
     /// `None` until there is one: most allocations are used by one stream only, and stay smaller.
-    others: Mutex<Option<Box<Others>>>,
+    others: Mutex<Option<Box<OtherStreams>>>,
 }
 
 #[derive(Debug)]
-struct Others {
+struct OtherStreams {
     streams: Vec<Stream>,
     /// Length at which idle streams are pruned.
     limit: usize,
@@ -48,7 +48,7 @@ impl StreamUsage {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Box<Others>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<OtherStreams>>> {
         // Held for a few instructions that do not panic.
         self.others.lock()
     }
@@ -63,7 +63,7 @@ impl StreamUsage {
     pub fn set_deallocation_stream(&mut self, stream: &Stream) {
         let thread = thread_of(stream);
         if stream.handle() != self.stream.handle() || thread != self.thread {
-            let before = self.own();
+            let before = self.deallocation_stream_here();
             self.stream = stream.clone();
             self.thread = thread;
             self.add(&before);
@@ -78,7 +78,7 @@ impl StreamUsage {
 
     /// The stream that frees the memory, as seen from the calling thread. The per-thread default stream of another
     /// thread cannot be named here; the legacy default stream, which waits for all of them, takes its place.
-    fn own(&self) -> Stream {
+    fn deallocation_stream_here(&self) -> Stream {
         if self.thread == thread_of(&self.stream) {
             self.stream.clone()
         } else {
@@ -96,7 +96,7 @@ impl StreamUsage {
         }
         let mut others = self.lock();
         let others = others.get_or_insert_with(|| {
-            Box::new(Others {
+            Box::new(OtherStreams {
                 streams: Vec::new(),
                 limit: FEW,
             })
@@ -104,7 +104,7 @@ impl StreamUsage {
         let of_thread = thread != 0;
         let legacy;
         let stream = if of_thread {
-            // The thread may have ended when the memory is freed: see `own`.
+            // The thread may have ended when the memory is freed: see `deallocation_stream_here`.
             let named = Stream::legacy_default();
             legacy = match stream.default_device() {
                 Some(device) => named.on_device(device),
@@ -153,14 +153,14 @@ impl StreamUsage {
             return Vec::new();
         };
         // One clone belongs to the list, one to the caller.
-        let (gone, kept): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut others.streams)
+        let (removed, kept): (Vec<Stream>, Vec<Stream>) = std::mem::take(&mut others.streams)
             .into_iter()
             .partition(|stream| {
                 stream.clone_count() == 2 && idle.iter().any(|o| o.handle() == stream.handle())
             });
         others.limit = FEW.max(2 * kept.len());
         others.streams = kept;
-        gone
+        removed
     }
 
     /// [`StreamUsage::add`], and prunes idle streams of a long list.
@@ -176,7 +176,7 @@ impl StreamUsage {
         let others = self.others.get_mut();
         let mut streams = others.take().map_or_else(Vec::new, |others| others.streams);
         if self.thread != thread_of(&self.stream) {
-            streams.push(self.own());
+            streams.push(self.deallocation_stream_here());
         }
         streams
     }
@@ -226,7 +226,7 @@ impl StreamUsage {
     pub fn streams(&self) -> Vec<Stream> {
         let known = self.lock().as_ref().map(|others| others.streams.clone());
         let mut streams = known.unwrap_or_default();
-        streams.push(self.own());
+        streams.push(self.deallocation_stream_here());
         streams
     }
 }

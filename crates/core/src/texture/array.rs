@@ -160,18 +160,18 @@ impl ArrayOptions {
     }
 
     fn descriptor(&self, function: &'static str) -> Result<CUDA_ARRAY3D_DESCRIPTOR_st> {
-        let wrong =
+        let argument_error =
             |parameter: &str, problem: String| Error::argument(function, parameter, problem);
         check_channels(function, self.num_channels)?;
         let shape = &self.shape[..];
         if !(1..=3).contains(&shape.len()) {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!("has {} extents; expected 1, 2 or 3", shape.len()),
             ));
         }
         if let Some(axis) = shape.iter().position(|&extent| extent == 0) {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!("is {shape:?}; extent {axis} must be at least 1"),
             ));
@@ -182,7 +182,7 @@ impl ArrayOptions {
                 bytes.checked_mul(extent)
             });
         if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!("is {shape:?}, which is more memory than an address space holds"),
             ));
@@ -198,7 +198,7 @@ impl ArrayOptions {
                 _ => faces > 0 && faces % 6 == 0,
             };
             if !valid {
-                return Err(wrong(
+                return Err(argument_error(
                     "shape",
                     format!(
                         "is {shape:?}; a cube has (width, width, 6) elements, a layered one (width, width, 6 * layers)"
@@ -207,7 +207,7 @@ impl ArrayOptions {
             }
         }
         if self.kind == ArrayKind::Layered && shape.len() == 1 {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!(
                     "is {shape:?}; the last extent of a layered array counts layers: (width, layers) or (width, height, layers)"

@@ -52,9 +52,10 @@ impl PitchedMemory {
         let address = base.wrapping_add_signed(layout.offset_in_bytes());
         let size = layout.volume().unsigned_abs() as usize * layout.item_size();
         let dense = PitchedMemory::dense(array, address, on_host);
-        let wrong = |problem: String| Error::argument("OpaqueArray::copy", "memory", problem);
+        let argument_error =
+            |problem: String| Error::argument("OpaqueArray::copy", "memory", problem);
         if size < row * rows * slices {
-            return Err(wrong(format!(
+            return Err(argument_error(format!(
                 "has {size} bytes; the array has {}",
                 row * rows * slices
             )));
@@ -63,7 +64,7 @@ impl PitchedMemory {
             return Ok(dense);
         }
         if size != row * rows * slices {
-            return Err(wrong(format!(
+            return Err(argument_error(format!(
                 "is not contiguous and has {size} bytes; expected exactly the array's {}",
                 row * rows * slices
             )));
@@ -90,7 +91,7 @@ impl PitchedMemory {
                 slice_pitch,
                 ..dense
             }),
-            None => Err(wrong(format!(
+            None => Err(argument_error(format!(
                 "has the shape {:?} and strides of {:?} bytes; expected contiguous rows of {row} bytes, {rows} rows at one \
                  pitch, and {slices} slices at one distance",
                 layout.shape(),

@@ -1,6 +1,6 @@
 //! Derived layouts: slices, permutations, reshapes, and changes of the element size.
 
-use super::{Index, StridedLayout, dense_strides, permutation, wrong};
+use super::{Index, StridedLayout, argument_error, dense_strides, permutation};
 use crate::error::Result;
 
 impl StridedLayout {
@@ -12,7 +12,7 @@ impl StridedLayout {
     /// of range.
     pub fn sliced(&self, indices: &[Index]) -> Result<StridedLayout> {
         if indices.len() > self.dims {
-            return Err(wrong(
+            return Err(argument_error(
                 "slices",
                 format!(
                     "has {} indices; there are {} dimensions",
@@ -25,7 +25,7 @@ impl StridedLayout {
             (Vec::with_capacity(self.dims), Vec::with_capacity(self.dims));
         let mut offset = self.offset;
         let outside = |axis: usize, extent: i64, index: Index| {
-            wrong(
+            argument_error(
                 "slices",
                 format!("{index:?} is outside of axis {axis} with {extent} elements"),
             )
@@ -98,13 +98,13 @@ impl StridedLayout {
         let mut shape = shape.to_vec();
         let holes = shape.iter().filter(|&&extent| extent == -1).count();
         if let Some(extent) = shape.iter().find(|&&extent| extent < -1) {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!("holds {extent}; extents are 0 or more, or one -1"),
             ));
         }
         if holes > 1 {
-            return Err(wrong("shape", "has more than one -1"));
+            return Err(argument_error("shape", "has more than one -1"));
         }
         let known = shape
             .iter()
@@ -118,7 +118,7 @@ impl StridedLayout {
             }
         });
         let Some(known) = known.filter(|_| fits) else {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!("{shape:?} does not have {volume} elements"),
             ));
@@ -153,7 +153,7 @@ impl StridedLayout {
             }
             strides[axis] = run.1;
             if run.0 % extent != 0 {
-                return Err(wrong(
+                return Err(argument_error(
                     "shape",
                     format!("{shape:?} cannot be had of {self:?} without copying the elements"),
                 ));
@@ -231,9 +231,14 @@ impl StridedLayout {
         for &axis in axes {
             match added.get_mut(axis) {
                 Some(place) if !*place => *place = true,
-                Some(_) => return Err(wrong("axis", format!("holds {axis} more than once"))),
+                Some(_) => {
+                    return Err(argument_error(
+                        "axis",
+                        format!("holds {axis} more than once"),
+                    ));
+                }
                 None => {
-                    return Err(wrong(
+                    return Err(argument_error(
                         "axis",
                         format!("holds {axis}; the result has the axes 0 to {}", dims - 1),
                     ));
@@ -264,7 +269,7 @@ impl StridedLayout {
     /// an axis with more than one element.
     pub fn broadcast_to(&self, shape: &[i64]) -> Result<StridedLayout> {
         let Some(more) = shape.len().checked_sub(self.dims) else {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!(
                     "has {} dimensions; expected {} or more",
@@ -279,7 +284,7 @@ impl StridedLayout {
             if extent == shape[axis] {
                 strides[axis] = stride;
             } else if extent != 1 {
-                return Err(wrong(
+                return Err(argument_error(
                     "shape",
                     format!(
                         "has {} elements in axis {axis}; expected {extent}, which is not repeated",
@@ -306,7 +311,7 @@ impl StridedLayout {
         keep_dim: bool,
     ) -> Result<StridedLayout> {
         let (old, new) = (self.item_size, item_size);
-        let odd = |problem: String| Err(wrong("itemsize", problem));
+        let odd = |problem: String| Err(argument_error("itemsize", problem));
         if new == old {
             return Ok(self.clone());
         }
@@ -316,14 +321,14 @@ impl StridedLayout {
             ));
         }
         if axis >= self.dims {
-            return Err(wrong(
+            return Err(argument_error(
                 "axis",
                 format!("is {axis}; there are {} dimensions", self.dims),
             ));
         }
         let (mut shape, mut strides) = (self.shape().to_vec(), self.strides().to_vec());
         if strides[axis] != 1 || shape[axis] < 1 {
-            return Err(wrong(
+            return Err(argument_error(
                 "axis",
                 format!(
                     "is {axis}, with {} elements {} apart; expected 1 or more that are neighbours",
@@ -394,7 +399,7 @@ impl StridedLayout {
             .filter(|&size| size <= most.min(whole))
             .find(possible)
             .ok_or_else(|| {
-                wrong(
+                argument_error(
                     "max_itemsize",
                     format!(
                         "is {most}; elements have {} bytes as they are",

@@ -115,12 +115,12 @@ impl fmt::Debug for StridedLayout {
     }
 }
 
-fn wrong(parameter: &str, problem: impl Into<String>) -> Error {
+fn argument_error(parameter: &str, problem: impl Into<String>) -> Error {
     Error::argument("StridedLayout", parameter, problem)
 }
 
 fn lengths(strides: usize, dims: usize) -> Error {
-    wrong(
+    argument_error(
         "strides",
         format!("has {strides} numbers; expected {dims}, one for each dimension of 'shape'"),
     )
@@ -155,7 +155,7 @@ impl StridedLayout {
     pub fn new(shape: &[i64], strides: Option<&[i64]>, item_size: usize) -> Result<StridedLayout> {
         let dims = shape.len();
         if dims > MAX_DIMS {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!("has {dims} dimensions; there may be {MAX_DIMS}"),
             ));
@@ -192,13 +192,13 @@ impl StridedLayout {
             .ok()
             .filter(|&item| item != 0)
             .ok_or_else(|| {
-                wrong(
+                argument_error(
                     "itemsize",
                     format!("is {item_size}; expected 1 or more bytes"),
                 )
             })?;
         if let Some(stride) = strides.iter().find(|&&stride| stride % item != 0) {
-            return Err(wrong(
+            return Err(argument_error(
                 "strides",
                 format!(
                     "holds {stride}; in bytes they must be multiples of the element size, {item}"
@@ -281,13 +281,13 @@ impl StridedLayout {
     fn checked_in_full(self) -> Result<StridedLayout> {
         let shape = self.shape();
         if let Some(extent) = shape.iter().find(|&&extent| extent < 0) {
-            return Err(wrong(
+            return Err(argument_error(
                 "shape",
                 format!("holds {extent}; extents are 0 or more"),
             ));
         }
         if self.item_size == 0 || i64::try_from(self.item_size).is_err() {
-            return Err(wrong(
+            return Err(argument_error(
                 "itemsize",
                 format!("is {}; expected 1 or more bytes", self.item_size),
             ));
@@ -311,7 +311,7 @@ impl StridedLayout {
         if fits(volume) && fits(low) && fits(high.saturating_add(1)) {
             Ok(self)
         } else {
-            Err(wrong(
+            Err(argument_error(
                 "shape",
                 format!(
                     "{:?} with strides {:?} and {} bytes an element is more than any memory holds",
@@ -434,7 +434,7 @@ impl StridedLayout {
     pub fn required_size(&self) -> Result<usize> {
         let (low, high) = self.bounds();
         if low < 0 {
-            return Err(wrong(
+            return Err(argument_error(
                 "strides",
                 format!(
                     "places an element {} before the base address, so no size is enough",
@@ -558,7 +558,7 @@ fn permutation(axes: &[usize], dims: usize, parameter: &str) -> Result<()> {
     if all {
         Ok(())
     } else {
-        Err(wrong(
+        Err(argument_error(
             parameter,
             format!(
                 "is {axes:?}; expected each axis from 0 to {} once",

@@ -1,7 +1,7 @@
 //! Deferred destruction of memory pools.
 //!
 //! `cuMemPoolDestroy` may be called at any time: a pool with pending frees is documented to be destroyed "once there
-//! are no more outstanding allocations". NVIDIA's driver 580 gets that wrong.
+//! are no more outstanding allocations". NVIDIA's driver 580 violates this.
 //!
 //! - A pool of this process: if two streams have pending frees when the pool is destroyed, the driver uses the pool
 //!   after its destruction. It crashes when one of the streams is destroyed, hangs when a library is unloaded, or
@@ -203,12 +203,12 @@ impl DeferredPools {
 impl RetiredPool {
     /// Tries again; returns whether the pool is destroyed.
     fn retry(&mut self) -> bool {
-        let gone = self.try_destroy();
-        if !gone {
+        let destroyed = self.try_destroy();
+        if !destroyed {
             self.tries = (self.tries + 1).min(MAX_TRIES);
             self.rests = (1 << self.tries) - 2;
         }
-        gone
+        destroyed
     }
 
     /// Destroys the pool if its memory is free; returns whether it did.

@@ -47,7 +47,7 @@ impl Import {
         if self.streams.contains(stream) {
             return Vec::new();
         }
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         if self.streams.len() >= self.limit {
             let _relaxed = RelaxedCapture::enter();
             // Default streams belong to some context and borrowed ones may be destroyed: neither is queried.
@@ -57,11 +57,11 @@ impl Import {
                     && matches!(stream.is_done(), Ok(true))
             };
             let streams = std::mem::take(&mut self.streams);
-            (gone, self.streams) = streams.into_iter().partition(is_done);
+            (removed, self.streams) = streams.into_iter().partition(is_done);
             self.limit = FEW.max(2 * self.streams.len());
         }
         self.streams.push(stream.clone());
-        gone
+        removed
     }
 }
 
@@ -101,9 +101,9 @@ impl Imports {
         let streams = match state.live.get_mut(&address) {
             Some(import) if import.buffers > 1 => {
                 import.buffers -= 1;
-                let gone = import.freed_on(stream);
+                let removed = import.freed_on(stream);
                 drop(state);
-                drop(gone);
+                drop(removed);
                 return Ok(());
             }
             Some(_) => state.live.remove(&address).map(|import| {
