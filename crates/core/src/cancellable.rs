@@ -36,7 +36,7 @@ impl Stream {
     /// The error of the failed work.
     #[inline]
     pub fn is_synchronized(&self) -> Result<bool> {
-        Ok(self.last_wait().suffices() && self.is_done()?)
+        Ok(self.last_synchronization().suffices() && self.is_done()?)
     }
 
     /// Waits for all queued work, unless `cancelled` returns true first. Returns whether the work is done.
@@ -76,7 +76,7 @@ impl Event {
     /// The error of the failed work.
     #[inline]
     pub fn is_synchronized(&self) -> Result<bool> {
-        Ok(self.last_wait().suffices() && self.is_done()?)
+        Ok(self.last_synchronization().suffices() && self.is_done()?)
     }
 
     /// Waits for the work before the event, unless `cancelled` returns true first: see [`Stream::synchronize_unless`].

@@ -25,7 +25,6 @@
 //! see [`backend`]. [`mod@test`] gives each test of a program a device of its own. The crate `cupyrite-doctor` diagnoses
 //! an installation that does not work and suggests fixes.
 
-mod after_wait;
 mod array;
 mod backend;
 mod cancellable;
@@ -33,6 +32,7 @@ pub mod checkpoint;
 mod compile;
 mod context;
 mod cpu_device;
+mod deferred_drops;
 pub mod doctor;
 mod error;
 mod fork;
@@ -45,6 +45,7 @@ mod module;
 mod shared;
 mod status;
 mod stream;
+mod synchronization;
 pub mod system;
 mod tensor_map;
 pub mod test;

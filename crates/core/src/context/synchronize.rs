@@ -1,8 +1,8 @@
 //! Waits for the work of contexts and devices.
 
-use crate::after_wait::{self, Waited};
 use crate::context::handle::{Context, Device};
 use crate::error::{Result, driver};
+use crate::synchronization::{self, Synchronized};
 
 impl Context {
     /// Waits for all work of the context.
@@ -11,11 +11,11 @@ impl Context {
     ///
     /// The error of the failed work, such as an illegal address.
     pub fn synchronize(&self) -> Result<()> {
-        let number = after_wait::begin();
+        let number = synchronization::begin_context_wait();
         // SAFETY: no arguments; acts on the current context, which is this one.
         self.with_current(|| unsafe { driver!(cuCtxSynchronize()) })?;
         let context = self.handle().addr();
-        after_wait::run(Waited::ForContext { context, number });
+        synchronization::run(Synchronized::Context { context, number });
         Ok(())
     }
 }

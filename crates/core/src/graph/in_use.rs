@@ -12,12 +12,13 @@ use crate::destroyed::{OwnedKind, is_context_ending};
 use cupyrite_sys::driver::CUresult;
 use parking_lot::Mutex;
 
-use crate::after_wait::{self, Listener, Waited};
 use crate::context::{Context, RelaxedCapture};
+use crate::deferred_drops;
 use crate::error::{Error, Result};
 use crate::fork::is_forked_child;
 use crate::graph::retained::Retained;
 use crate::stream::{Event, EventOptions, Stream, UniqueEvent, is_capturing};
+use crate::synchronization::{self, HookOwner, Synchronized};
 
 /// The launches of an instantiated graph. Used under its lock.
 #[derive(Default)]
@@ -28,7 +29,7 @@ pub(crate) struct Launches {
     /// Of launches in other streams, the oldest first: those of threads, and foreign ones, which this must not keep because
     /// their owners may refer to the graph.
     events: VecDeque<Event>,
-    /// [`after_wait::begin`] after the last launch of which neither stream nor event is known; else 0.
+    /// [`synchronization::begin_context_wait`] after the last launch of which neither stream nor event is known; else 0.
     unknown: u64,
 }
 
@@ -106,7 +107,7 @@ impl Launches {
 
     /// Notes that there was a launch in some stream.
     fn note_unknown(&mut self) {
-        self.unknown = after_wait::begin();
+        self.unknown = synchronization::begin_context_wait();
     }
 
     /// Records an event after the launch.
@@ -154,7 +155,7 @@ impl Launches {
             }
         }
         // Destroying a stream is not done under the lock.
-        after_wait::drop_later(Box::new(pruned));
+        deferred_drops::drop_later(Box::new(pruned));
     }
 
     /// What to wait for before content that these launches use is dropped.
@@ -177,7 +178,7 @@ pub(crate) struct Waits {
 impl Waits {
     /// Includes launches of which nothing is known.
     pub(crate) fn add_unknown(&mut self) {
-        self.unknown = after_wait::begin();
+        self.unknown = synchronization::begin_context_wait();
     }
 }
 
@@ -200,7 +201,7 @@ enum Wait {
         context: Context,
         /// [`OwnedKind::epoch`] when this was created.
         created: u32,
-        /// [`after_wait::begin`] when this was created, or of the launch.
+        /// [`synchronization::begin_context_wait`] when this was created, or of the launch.
         since: u64,
     },
     /// Until the program's calls that destroy or reset contexts have returned.
@@ -233,7 +234,7 @@ impl Wait {
     }
 
     fn of_context(context: Context) -> Wait {
-        Wait::since(context, after_wait::begin())
+        Wait::since(context, synchronization::begin_context_wait())
     }
 
     fn since(context: Context, since: u64) -> Wait {
@@ -282,7 +283,7 @@ impl Wait {
                 let done = if is_destroyed_with_context {
                     !is_context_ending()
                 } else {
-                    after_wait::has_waited(handle.addr(), since)
+                    synchronization::has_waited(handle.addr(), since)
                 };
                 (!done).then_some(Wait::Context {
                     context,
@@ -348,13 +349,13 @@ pub(crate) fn drop_with_context(content: Vec<Retained>) {
 
 fn hold(waits: Vec<Wait>, content: Vec<Retained>) {
     if waits.is_empty() {
-        after_wait::drop_later(Box::new(content));
+        deferred_drops::drop_later(Box::new(content));
         return;
     }
-    after_wait::set_hook(Listener::Graphs, |waited| {
+    synchronization::set_hook(HookOwner::Graphs, |waited| {
         drop_completed(match waited {
-            Waited::ForStreamOrEvent => AFTER_WAIT,
-            Waited::ForContext { .. } => usize::MAX,
+            Synchronized::StreamOrEvent => AFTER_WAIT,
+            Synchronized::Context { .. } => usize::MAX,
         });
     });
     if is_forked_child() {
@@ -370,7 +371,7 @@ fn hold(waits: Vec<Wait>, content: Vec<Retained>) {
 /// Drops the content of completed launches, among the first `limit` entries.
 #[inline]
 fn drop_completed(limit: usize) {
-    let may_drop = || !after_wait::are_drops_deferred() && !is_forked_child();
+    let may_drop = || !deferred_drops::are_drops_deferred() && !is_forked_child();
     if COUNT.load(Ordering::Acquire) != 0 && may_drop() {
         examine(limit);
     }
@@ -408,6 +409,6 @@ fn examine(limit: usize) {
 /// everything that may destroy a graph.
 #[inline]
 pub fn drop_released() {
-    after_wait::drop_pending();
+    deferred_drops::drop_pending();
     drop_completed(AFTER_CALL);
 }

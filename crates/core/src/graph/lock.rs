@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use cupyrite_sys::driver::CUgraphNode;
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
-use crate::after_wait::DropsDeferred;
+use crate::deferred_drops::DropsDeferred;
 use crate::error::{Error, Result};
 use crate::fork::ForkGeneration;
 use crate::graph::definition_state::{DefinitionState, NodeStamp};

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver::{CUgraph, CUuserObject, CUuserObject_flags, CUuserObjectRetain_flags};
 use parking_lot::Mutex;
 
-use crate::after_wait;
+use crate::deferred_drops;
 use crate::error::{Result, driver, report};
 use crate::fork::ForkGeneration;
 
@@ -52,7 +52,7 @@ fn clear_unshared(content: &Retained) {
         let content = std::mem::take(&mut *set.0.lock());
         // Those of child graphs.
         content.nodes.values().for_each(clear_unshared);
-        after_wait::drop_later(Box::new(content));
+        deferred_drops::drop_later(Box::new(content));
     }
 }
 
@@ -78,7 +78,7 @@ unsafe impl Send for UserObject {}
 unsafe extern "C" fn release_set(set: *mut c_void) {
     // SAFETY: `attach` made the pointer from an `Arc`; the driver calls this once.
     let set = unsafe { Arc::from_raw(set.cast_const().cast::<RetainedSet>()) };
-    after_wait::drop_later(Box::new(set));
+    deferred_drops::drop_later(Box::new(set));
 }
 
 /// Creates a user object that holds `set` and belongs to `graph`.
@@ -263,7 +263,7 @@ impl Drop for Pending {
 /// Drops a value after the locks of the definition are released: its destructor may call anything.
 fn drop_outside(value: Option<Retained>) {
     if let Some(value) = value {
-        after_wait::drop_later(Box::new(value));
+        deferred_drops::drop_later(Box::new(value));
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUevent, CUipcEventHandle, CUresult};
 
-use crate::after_wait::{self, LastWait, Waited};
 use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver, report};
 use crate::stream::Stream;
+use crate::synchronization::{self, LastSynchronization, Synchronized};
 
 /// Options for creating an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,8 +67,8 @@ struct EventState {
     flags: u32,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
-    /// The [`LastWait`] for it.
-    waited: LastWait,
+    /// The [`LastSynchronization`] for it.
+    waited: LastSynchronization,
     context: Context,
 }
 
@@ -125,7 +125,7 @@ impl UniqueEvent {
                 handle,
                 flags,
                 created: OwnedKind::Event.epoch(),
-                waited: LastWait::none(),
+                waited: LastSynchronization::none(),
                 context,
             },
         })
@@ -241,7 +241,7 @@ impl Event {
                 handle,
                 flags: options.flags(),
                 created: OwnedKind::Event.epoch(),
-                waited: LastWait::none(),
+                waited: LastSynchronization::none(),
                 context: context.clone(),
             }),
         })
@@ -322,7 +322,7 @@ impl Event {
     /// The error of the failed work.
     pub fn synchronize(&self) -> Result<()> {
         self.wait()?;
-        after_wait::run(Waited::ForStreamOrEvent);
+        synchronization::run(Synchronized::StreamOrEvent);
         Ok(())
     }
 
@@ -339,12 +339,12 @@ impl Event {
     }
 
     /// The last wait for the event.
-    pub(crate) fn last_wait(&self) -> &LastWait {
+    pub(crate) fn last_synchronization(&self) -> &LastSynchronization {
         &self.inner.waited
     }
 
     /// [`Event::is_done`], followed by a wait if it is, which returns at once: the driver reclaims memory at waits,
-    /// not at queries (see `deferred_destroy`). Does not run the hook of `after_wait`.
+    /// not at queries (see `deferred_destroy`). Does not run the hooks of `synchronization`.
     pub(crate) fn synchronize_if_done(&self) -> Result<bool> {
         let done = self.is_done()?;
         if done {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use cupyrite_sys::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUresult, CUstream};
 
-use crate::after_wait::LastWait;
 use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver};
+use crate::synchronization::LastSynchronization;
 
 /// `CU_STREAM_LEGACY`.
 pub(super) const LEGACY: usize = 1;
@@ -31,7 +31,7 @@ pub(super) struct StreamState {
     handle: CUstream,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
-    pub(super) waited: LastWait,
+    pub(super) waited: LastSynchronization,
     pub(super) origin: StreamOrigin,
 }
 
@@ -120,7 +120,7 @@ impl Stream {
             inner: Arc::new(StreamState {
                 handle,
                 created: OwnedKind::Stream.epoch(),
-                waited: LastWait::none(),
+                waited: LastSynchronization::none(),
                 origin,
             }),
         }

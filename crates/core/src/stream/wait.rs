@@ -2,10 +2,10 @@
 
 use cupyrite_sys::driver::CUresult;
 
-use crate::after_wait::{self, LastWait, Waited};
 use crate::error::{Error, Result, driver};
 use crate::stream::event::{Event, EventOptions};
 use crate::stream::handle::Stream;
+use crate::synchronization::{self, LastSynchronization, Synchronized};
 
 impl Stream {
     /// Waits for all queued work.
@@ -17,12 +17,12 @@ impl Stream {
         // SAFETY: the handle is live.
         let wait = || unsafe { driver!(cuStreamSynchronize(self.handle())) };
         self.inner.waited.note(|| self.call(wait))?;
-        after_wait::run(Waited::ForStreamOrEvent);
+        synchronization::run(Synchronized::StreamOrEvent);
         Ok(())
     }
 
     /// The last wait for the stream.
-    pub(crate) fn last_wait(&self) -> &LastWait {
+    pub(crate) fn last_synchronization(&self) -> &LastSynchronization {
         &self.inner.waited
     }
 

@@ -33,13 +33,13 @@ use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUmemPool_attribute, CUmemoryPool, CUresult};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::after_wait::{self, Listener, Waited};
 use crate::context::capture_mode::RelaxedCapture;
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::memory::pool::options::PoolKind;
 use crate::memory::pool::pending_frees;
 use crate::stream::event::Event;
+use crate::synchronization::{self, HookOwner, Synchronized};
 
 /// The origin of a pool, which determines how its pending frees are detected.
 #[derive(Debug)]
@@ -119,10 +119,10 @@ pub(crate) unsafe fn destroy_or_defer(handle: CUmemoryPool, created: u32, origin
     };
     if !pool.try_destroy() {
         pool.retire();
-        after_wait::set_hook(Listener::Pools, |waited| {
+        synchronization::set_hook(HookOwner::Pools, |waited| {
             destroy_ready(match waited {
-                Waited::ForStreamOrEvent => Scan::Due,
-                Waited::ForContext { .. } => Scan::All,
+                Synchronized::StreamOrEvent => Scan::Due,
+                Synchronized::Context { .. } => Scan::All,
             });
         });
         COUNT.fetch_add(1, Ordering::Relaxed);
