@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result, driver};
 use crate::graph::capture_recorder::{CaptureRecorder, RetainedKeys};
+use crate::graph::deferred_destruction::drop_released;
 use crate::graph::definition::GraphDefinition;
 use crate::graph::exec::Graph;
-use crate::graph::in_use::drop_released;
 use crate::graph::instantiate::InstantiateOptions;
 use crate::graph::lock::DefinitionLock;
 use crate::graph::retained::Retained;

@@ -16,8 +16,8 @@ use crate::context::{Context, ContextGuard, Device, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::graph::condition::Condition;
+use crate::graph::deferred_destruction::{drop_released, drop_with_context};
 use crate::graph::definition_state::DefinitionState;
-use crate::graph::in_use::{drop_released, drop_with_context};
 use crate::graph::lock::{DefinitionLock, HierarchyMutex, link, lock_both};
 use crate::graph::retained::{Retained, Retention, is_of_this_process};
 
@@ -334,11 +334,11 @@ impl GraphDefinition {
     pub(crate) fn prepare_to_instantiate(
         &self,
         entered: &Entered<'_>,
-        handles_in_use: bool,
+        handles_deferred_destruction: bool,
     ) -> Result<bool> {
         let root = &*self.inner.root;
         let retention = &mut entered.lock.state().retention;
-        if handles_in_use || root.handed_out.load(Ordering::Relaxed) {
+        if handles_deferred_destruction || root.handed_out.load(Ordering::Relaxed) {
             retention.give_to_driver(root.handle)?;
         } else if root.owned.load(Ordering::Relaxed) {
             retention.take_from_driver(root.handle);

@@ -13,8 +13,9 @@ use parking_lot::Mutex;
 use crate::context::Context;
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
+use crate::graph::deferred_destruction::{drop_after, drop_released, drop_with_context};
 use crate::graph::definition::GraphDefinition;
-use crate::graph::in_use::{Launches, Waits, drop_after, drop_released, drop_with_context};
+use crate::graph::launches::{Launches, PendingLaunches};
 use crate::graph::lock::HierarchyMutex;
 use crate::graph::retained::{Abandoned, Retained, is_of_this_process};
 use crate::stream::Stream;
@@ -87,13 +88,13 @@ impl GraphExec {
         OwnedKind::GraphExec.is_destroyed(self.handle, std::ptr::null_mut(), self.created)
     }
 
-    /// What to wait for before content is dropped that launches may use.
-    pub(super) fn waits(&self, state: &LaunchState) -> Waits {
-        let mut waits = state.launches.waits();
+    /// The launches to wait for before content is dropped that they may use.
+    pub(super) fn pending_launches(&self, state: &LaunchState) -> PendingLaunches {
+        let mut pending = state.launches.pending();
         if self.handed_out.load(Ordering::Relaxed) {
-            waits.add_unknown();
+            pending.add_unknown();
         }
-        waits
+        pending
     }
 }
 
@@ -128,7 +129,7 @@ impl Drop for GraphExec {
             is_destroyed_with_context = !self.is_destroyed_by_handle();
         }
         let state = std::mem::take(self.state.get_mut());
-        let waits = self.waits(&state);
+        let launches = self.pending_launches(&state);
         let mut content: Vec<Retained> = state.nodes.into_values().collect();
         content.extend(state.whole);
         match self.content.take() {
@@ -140,7 +141,7 @@ impl Drop for GraphExec {
         if is_destroyed_with_context {
             drop_with_context(content);
         } else if !content.is_empty() {
-            drop_after(waits, &self.context, content);
+            drop_after(launches, &self.context, content);
         }
         drop_released();
     }

@@ -8,10 +8,10 @@ use cupyrite_sys::driver::{CUgraphExecUpdateResultInfo, CUgraphNode};
 use crate::context::current_handle;
 use crate::error::{Error, Result, driver};
 use crate::graph::callback::HostCallback;
+use crate::graph::deferred_destruction::{drop_after, drop_released};
 use crate::graph::definition::GraphDefinition;
 use crate::graph::exec::Graph;
 use crate::graph::exec_reasons::{describe_node, update_problem};
-use crate::graph::in_use::{drop_after, drop_released};
 use crate::graph::lock::lock_both;
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
 use crate::graph::read::{is_kernel_alone, with_kernel};
@@ -45,7 +45,7 @@ impl Graph {
         } else {
             None
         };
-        let (former, waits) = {
+        let (former, launches) = {
             // The driver looks `node` up in the definition.
             let _source = self.inner.source.lock();
             let mut state = self.inner.state.lock();
@@ -74,11 +74,11 @@ impl Graph {
                 }
             }
             state.noted = true;
-            let waits = (!former.is_empty()).then(|| self.inner.waits(&state));
-            (former, waits)
+            let launches = (!former.is_empty()).then(|| self.inner.pending_launches(&state));
+            (former, launches)
         };
-        if let Some(waits) = waits {
-            drop_after(waits, &self.inner.context, former);
+        if let Some(launches) = launches {
+            drop_after(launches, &self.inner.context, former);
         }
         drop_released();
         Ok(())

@@ -73,8 +73,8 @@ impl GraphDefinition {
             stream.check_live()?;
         }
         let entered = self.enter("GraphDefinition::instantiate")?;
-        let handles_in_use = HANDLES_IN_USE.load(Ordering::Relaxed);
-        let held_by_driver = self.prepare_to_instantiate(&entered, handles_in_use)?;
+        let handles_deferred_destruction = HANDLES_IN_USE.load(Ordering::Relaxed);
+        let held_by_driver = self.prepare_to_instantiate(&entered, handles_deferred_destruction)?;
         // SAFETY: the graph and the stream are live; the other two are valid for writes.
         let done = unsafe {
             driver!(cuGraphInstantiateWithParams(

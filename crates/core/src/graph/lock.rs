@@ -22,8 +22,8 @@ use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 use crate::deferred_drops::DropsDeferred;
 use crate::error::{Error, Result};
 use crate::fork::ForkGeneration;
+use crate::graph::deferred_destruction::drop_released;
 use crate::graph::definition_state::{DefinitionState, NodeStamp};
-use crate::graph::in_use::drop_released;
 use crate::graph::retained::is_of_this_process;
 
 /// The mutex of a hierarchy. Reentrant, so that several calls can be made without another thread's calls between them.

@@ -4,7 +4,7 @@
 //! handle of the definition can clone and instantiate it with calls of the driver. From then on, a user object of the
 //! driver (`cuUserObjectCreate`) holds the set as well: the driver releases the object after the last of the definition, its
 //! clones, its instantiated graphs and their running launches. Its destructor runs on a thread of the driver that must not
-//! call CUDA, so it only moves the content to a list, which [`drop_released`](super::in_use::drop_released) empties.
+//! call CUDA, so it only moves the content to a list, which [`drop_released`](super::deferred_destruction::drop_released) empties.
 //!
 //! While a capture builds the graph, a user object holds the set, too: the program may end the capture by itself.
 
