@@ -81,7 +81,7 @@ struct Registration {
 
 // SAFETY: the handle is a name of the driver, which may be used in every thread.
 unsafe impl Send for Registration {}
-// SAFETY: as above.
+// SAFETY: a shared registration only names the resource; `mapped` is atomic, and the driver synchronises its calls.
 unsafe impl Sync for Registration {}
 
 impl Drop for Registration {

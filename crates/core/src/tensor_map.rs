@@ -81,7 +81,8 @@ impl TensorMap {
                 channels,
                 pixels,
             } => {
-                // SAFETY: as above.
+                // SAFETY: `out` is valid for writes; the arrays have the lengths that `check` requires, and are read before
+                // the call returns. The address is not used.
                 unsafe {
                     driver!(cuTensorMapEncodeIm2col(
                         out,
@@ -109,7 +110,8 @@ impl TensorMap {
                 pixels,
                 mode,
             } => {
-                // SAFETY: as above.
+                // SAFETY: `out` is valid for writes; the arrays have the lengths that `check` requires, and are read before
+                // the call returns. The address is not used.
                 unsafe {
                     driver!(cuTensorMapEncodeIm2colWide(
                         out,

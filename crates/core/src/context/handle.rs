@@ -55,7 +55,7 @@ pub(super) struct ContextState {
 // SAFETY: context handles may be used from any thread (CUDA C++ Programming Guide, "Context"); this crate only passes
 // them to the driver.
 unsafe impl Send for ContextState {}
-// SAFETY: as above; the driver synchronises.
+// SAFETY: context handles may be used from several threads at once: the driver synchronises.
 unsafe impl Sync for ContextState {}
 
 /// A green context that this crate has created.

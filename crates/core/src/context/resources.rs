@@ -28,7 +28,7 @@ pub struct SmResource {
 
 // SAFETY: a value without thread affinity. The driver's pointer in it is only passed back to the driver.
 unsafe impl Send for SmResource {}
-// SAFETY: as above; it is never modified.
+// SAFETY: a shared value is never modified.
 unsafe impl Sync for SmResource {}
 
 impl fmt::Debug for SmResource {
@@ -85,19 +85,19 @@ impl SmResource {
 
     /// Smallest number of multiprocessors of a part.
     pub fn min_partition_size(&self) -> u32 {
-        // SAFETY: as above.
+        // SAFETY: the constructors set the member of this type.
         unsafe { self.raw.anon0.sm.minSmPartitionSize }
     }
 
     /// Number of multiprocessors that are guaranteed to be co-scheduled.
     pub fn coscheduled_alignment(&self) -> u32 {
-        // SAFETY: as above.
+        // SAFETY: the constructors set the member of this type.
         unsafe { self.raw.anon0.sm.smCoscheduledAlignment }
     }
 
     /// `CUdevSmResourceGroup_flags`.
     pub fn flags(&self) -> u32 {
-        // SAFETY: as above.
+        // SAFETY: the constructors set the member of this type.
         unsafe { self.raw.anon0.sm.flags }
     }
 
@@ -304,9 +304,9 @@ pub struct WorkqueueResource {
     device: Device,
 }
 
-// SAFETY: as for `SmResource`; modified only through `&mut`.
+// SAFETY: a value without thread affinity. The driver's pointer in it is only passed back to the driver.
 unsafe impl Send for WorkqueueResource {}
-// SAFETY: as above.
+// SAFETY: a shared value is never modified: changes take `&mut self`.
 unsafe impl Sync for WorkqueueResource {}
 
 impl fmt::Debug for WorkqueueResource {
@@ -333,7 +333,7 @@ impl WorkqueueResource {
 
     /// Scope of sharing.
     pub fn scope(&self) -> WorkqueueScope {
-        // SAFETY: as above.
+        // SAFETY: the constructor's query set the member of this type.
         match unsafe { self.raw.anon0.wqConfig.sharingScope } {
             CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED => {
                 WorkqueueScope::GreenContextBalanced

@@ -65,8 +65,7 @@ impl GraphDefinition {
     /// `after` are live nodes of this definition. This holds for all functions with this parameter.
     pub unsafe fn add_empty(&self, after: &[CUgraphNode]) -> Result<CUgraphNode> {
         self.add_with("GraphDefinition::empty", None, |entered, node| {
-            // SAFETY: the graph and, by the caller's contract, the nodes are live; `node` is valid for writes. The same
-            // holds for the other functions that add nodes.
+            // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
             unsafe {
                 driver!(cuGraphAddEmptyNode(
                     node,
@@ -103,7 +102,8 @@ impl GraphDefinition {
             Some(retained),
             |entered, node| {
                 let raw = kernel_params(kernel, config, params, entered.context)?;
-                // SAFETY: see above; the driver copies the parameters.
+                // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+                // The driver copies the parameters.
                 unsafe {
                     driver!(cuGraphAddKernelNode(
                         node,
@@ -116,7 +116,7 @@ impl GraphDefinition {
                 // SAFETY: the node is live.
                 let set = unsafe { set_attributes(*node, config, false) };
                 if set.is_err() {
-                    // SAFETY: as above; this is the last use.
+                    // SAFETY: the driver has just added the node, and no other code has its handle.
                     report(unsafe { driver!(owned cuGraphDestroyNode(*node)) });
                 }
                 set
@@ -141,7 +141,8 @@ impl GraphDefinition {
     ) -> Result<CUgraphNode> {
         self.add_with("GraphDefinition::memcpy", value, |entered, node| {
             let raw = params.raw();
-            // SAFETY: see above.
+            // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+            // The driver copies the parameters.
             unsafe {
                 driver!(cuGraphAddMemcpyNode(
                     node,
@@ -173,7 +174,8 @@ impl GraphDefinition {
     ) -> Result<CUgraphNode> {
         self.add_with("GraphDefinition::memset", value, |entered, node| {
             let raw = params.raw();
-            // SAFETY: see above.
+            // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+            // The driver copies the parameters.
             unsafe {
                 driver!(cuGraphAddMemsetNode(
                     node,
@@ -208,7 +210,8 @@ impl GraphDefinition {
             Some(retained),
             |entered, node| {
                 let raw = callback.params();
-                // SAFETY: see above.
+                // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+                // The driver copies the parameters.
                 unsafe {
                     driver!(cuGraphAddHostNode(
                         node,
@@ -238,7 +241,8 @@ impl GraphDefinition {
             "GraphDefinition::record",
             Some(retained),
             |entered, node| {
-                // SAFETY: see above; the event is live.
+                // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+                // The event is live.
                 unsafe {
                     driver!(cuGraphAddEventRecordNode(
                         node,
@@ -265,7 +269,8 @@ impl GraphDefinition {
         event.check_live()?;
         let retained: Retained = Arc::new(event.clone());
         self.add_with("GraphDefinition::wait", Some(retained), |entered, node| {
-            // SAFETY: see above; the event is live.
+            // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+            // The event is live.
             unsafe {
                 driver!(cuGraphAddEventWaitNode(
                     node,
@@ -296,7 +301,8 @@ impl GraphDefinition {
         let _locks = self.lock_and_link(child)?;
         let content = self.check_child("GraphDefinition::embed", child)?;
         self.add_with("GraphDefinition::embed", content, |entered, node| {
-            // SAFETY: see above; the child is live.
+            // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+            // The locks keep the child live.
             unsafe {
                 driver!(cuGraphAddChildGraphNode(
                     node,
@@ -350,7 +356,8 @@ impl GraphDefinition {
         let mut raw = params.raw(&access);
         let place = &raw mut raw;
         let node = self.add_with("GraphDefinition::allocate", None, |entered, node| {
-            // SAFETY: see above; the parameters are valid for reads and writes.
+            // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+            // The parameters are valid for reads and writes.
             unsafe {
                 driver!(cuGraphAddMemAllocNode(
                     node,
@@ -380,7 +387,8 @@ impl GraphDefinition {
         address: CUdeviceptr,
     ) -> Result<CUgraphNode> {
         self.add_with("GraphDefinition::deallocate", None, |entered, node| {
-            // SAFETY: see above; the driver checks the address.
+            // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+            // The driver checks the address.
             unsafe {
                 driver!(cuGraphAddMemFreeNode(
                     node,
@@ -437,7 +445,8 @@ impl GraphDefinition {
                 ctx: entered.context,
             };
             let (graph, list) = (entered.handle, pointer(after));
-            // SAFETY: see above. The driver assigns an array of `size` graphs, which lives as long as the node.
+            // SAFETY: `entered` keeps the graph live, and the caller the nodes of `after`; `node` is valid for writes.
+            // The driver assigns an array of `size` graphs, which lives as long as the node.
             unsafe {
                 let added = match driver!(cuGraphAddNode(
                     node,
@@ -498,10 +507,10 @@ impl GraphDefinition {
         }
         // SAFETY: the caller's contract.
         let graphs = match unsafe { self.kind_of(node)? } {
-            // SAFETY: as above.
+            // SAFETY: the caller keeps the node live, and it is a child graph node.
             NodeKind::CU_GRAPH_NODE_TYPE_GRAPH => vec![unsafe { self.child_of(node)? }],
             NodeKind::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
-                // SAFETY: as above.
+                // SAFETY: the caller keeps the node live, and it is a conditional node.
                 let found = unsafe { self.conditional_params_of(node)? };
                 found.map_or_else(Vec::new, |found| found.bodies)
             }

@@ -21,7 +21,7 @@ pub struct HostCallback {
 
 // SAFETY: `from_raw` requires a function and data for any thread; `new` requires `Send + Sync`.
 unsafe impl Send for HostCallback {}
-// SAFETY: as above.
+// SAFETY: `from_raw` requires a function and data for any thread; `new` requires `Send + Sync`.
 unsafe impl Sync for HostCallback {}
 
 impl fmt::Debug for HostCallback {

@@ -89,11 +89,11 @@ pub(crate) struct Root {
 
 // SAFETY: all calls that use the handle are made under the lock of `mutex`.
 unsafe impl Send for Root {}
-// SAFETY: as above.
+// SAFETY: all calls that use the handle are made under the lock of `mutex`; the flags are atomic.
 unsafe impl Sync for Root {}
-// SAFETY: as above.
+// SAFETY: all calls that use the handle are made under the lock of `root.mutex`.
 unsafe impl Send for DefinitionInner {}
-// SAFETY: as above.
+// SAFETY: all calls that use the handle are made under the lock of `root.mutex`; the fields do not change.
 unsafe impl Sync for DefinitionInner {}
 
 impl DefinitionInner {

@@ -65,7 +65,7 @@ pub(super) struct LaunchState {
 
 // SAFETY: all calls that change the graph are made under the lock of `state`.
 unsafe impl Send for GraphExec {}
-// SAFETY: as above.
+// SAFETY: calls that change the graph take the lock of `state`; the other fields do not change or are atomic.
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {

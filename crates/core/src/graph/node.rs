@@ -74,7 +74,7 @@ impl<'g> Node<'g> {
     /// The driver's error.
     pub fn predecessors(self) -> Result<Vec<Node<'g>>> {
         let lock = self.lock("Node::predecessors")?;
-        // SAFETY: as above.
+        // SAFETY: `lock` has checked that the node is live, and keeps other threads from destroying it.
         let found = unsafe { self.definition.predecessors_of(self.handle)? };
         Ok(self.definition.nodes_of(&lock, found))
     }
@@ -86,7 +86,7 @@ impl<'g> Node<'g> {
     /// The driver's error.
     pub fn successors(self) -> Result<Vec<Node<'g>>> {
         let lock = self.lock("Node::successors")?;
-        // SAFETY: as above.
+        // SAFETY: `lock` has checked that the node is live, and keeps other threads from destroying it.
         let found = unsafe { self.definition.successors_of(self.handle)? };
         Ok(self.definition.nodes_of(&lock, found))
     }

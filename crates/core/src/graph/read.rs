@@ -34,8 +34,7 @@ impl GraphDefinition {
     pub unsafe fn kind_of(&self, node: CUgraphNode) -> Result<NodeKind> {
         let _entered = self.enter("Node::kind")?;
         let mut kind = CUgraphNodeType(0);
-        // SAFETY: the node is live; `kind` is valid for writes. The same holds for the other functions that read
-        // parameters.
+        // SAFETY: the caller keeps the node live; `kind` is valid for writes.
         unsafe { driver!(cuGraphNodeGetType(node, &mut kind))? };
         Ok(kind)
     }
@@ -52,14 +51,14 @@ impl GraphDefinition {
     pub unsafe fn kernel_params_of(&self, node: CUgraphNode) -> Result<KernelNodeParams> {
         let _entered = self.enter("Node::kernel_params")?;
         let mut raw = CUDA_KERNEL_NODE_PARAMS::default();
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `raw` is valid for writes.
         unsafe { driver!(cuGraphKernelNodeGetParams(node, &mut raw))? };
         let mut config = LaunchConfig::new(
             [raw.gridDimX, raw.gridDimY, raw.gridDimZ],
             [raw.blockDimX, raw.blockDimY, raw.blockDimZ],
         );
         config.shared_bytes = raw.sharedMemBytes;
-        // SAFETY: see above. Attributes that the driver does not know are absent.
+        // SAFETY: the caller keeps the node live. Attributes that the driver does not know are absent.
         unsafe {
             let get = |id| attribute_of(node, id);
             if let Ok(value) = get(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
@@ -90,7 +89,7 @@ impl GraphDefinition {
     pub unsafe fn memcpy_params_of(&self, node: CUgraphNode) -> Result<Option<MemcpyParams>> {
         let _entered = self.enter("Node::memcpy_params")?;
         let mut raw = CUDA_MEMCPY3D::default();
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `raw` is valid for writes.
         unsafe { driver!(cuGraphMemcpyNodeGetParams(node, &mut raw))? };
         Ok(MemcpyParams::from_raw(&raw))
     }
@@ -107,7 +106,7 @@ impl GraphDefinition {
     pub unsafe fn memset_params_of(&self, node: CUgraphNode) -> Result<MemsetParams> {
         let _entered = self.enter("Node::memset_params")?;
         let mut raw = CUDA_MEMSET_NODE_PARAMS::default();
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `raw` is valid for writes.
         unsafe { driver!(cuGraphMemsetNodeGetParams(node, &mut raw))? };
         Ok(MemsetParams::from_raw(&raw))
     }
@@ -124,7 +123,7 @@ impl GraphDefinition {
     pub unsafe fn callback_params_of(&self, node: CUgraphNode) -> Result<(usize, usize)> {
         let _entered = self.enter("Node::callback_params")?;
         let mut raw = CUDA_HOST_NODE_PARAMS::default();
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `raw` is valid for writes.
         unsafe { driver!(cuGraphHostNodeGetParams(node, &mut raw))? };
         let function = raw
             .r#fn
@@ -144,7 +143,7 @@ impl GraphDefinition {
     pub unsafe fn event_of(&self, node: CUgraphNode, recorded: bool) -> Result<CUevent> {
         let _entered = self.enter("Node::event")?;
         let mut event: CUevent = std::ptr::null_mut();
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `event` is valid for writes.
         unsafe {
             if recorded {
                 driver!(cuGraphEventRecordNodeGetEvent(node, &mut event))?;
@@ -167,7 +166,7 @@ impl GraphDefinition {
     pub unsafe fn child_of(&self, node: CUgraphNode) -> Result<GraphDefinition> {
         let entered = self.enter("Node::child")?;
         let mut graph: CUgraph = std::ptr::null_mut();
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `graph` is valid for writes.
         unsafe { driver!(cuGraphChildGraphNodeGetGraph(node, &mut graph))? };
         Ok(self.child(&mut entered.lock.state(), node, graph))
     }
@@ -184,7 +183,7 @@ impl GraphDefinition {
     pub unsafe fn allocation_params_of(&self, node: CUgraphNode) -> Result<AllocationParams> {
         let _entered = self.enter("Node::allocation_params")?;
         let mut raw = CUDA_MEM_ALLOC_NODE_PARAMS::default();
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `raw` is valid for writes, and the driver has filled it in when it is read.
         unsafe {
             driver!(cuGraphMemAllocNodeGetParams(node, &mut raw))?;
             AllocationParams::from_raw(&raw)
@@ -203,7 +202,7 @@ impl GraphDefinition {
     pub unsafe fn freed_address_of(&self, node: CUgraphNode) -> Result<CUdeviceptr> {
         let _entered = self.enter("Node::freed_address")?;
         let mut address: CUdeviceptr = 0;
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `address` is valid for writes.
         unsafe { driver!(cuGraphMemFreeNodeGetParams(node, (&raw mut address).cast()))? };
         Ok(address)
     }
@@ -234,7 +233,7 @@ impl GraphDefinition {
             }));
         }
         let mut raw = CUgraphNodeParams::default();
-        // SAFETY: see above.
+        // SAFETY: the caller keeps the node live; `raw` is valid for writes.
         match unsafe { driver!(cuGraphNodeGetParams(node, &mut raw)) } {
             Ok(()) => {}
             Err(Error::Load(_)) => return Ok(None),

@@ -96,7 +96,7 @@ pub(super) fn capture_state(stream: &Stream, whole: bool) -> Result<CaptureState
     };
     match asked {
         // Before CUDA 12.3.
-        // SAFETY: as above.
+        // SAFETY: the stream is live; all results are valid for writes.
         Err(Error::Load(_)) => unsafe {
             driver!(cuStreamGetCaptureInfo_cuda12(
                 stream.handle(),

@@ -70,7 +70,7 @@ pub fn advise(range: MemoryRange, advice: Advice) -> Result<()> {
             let device = location
                 .as_device()
                 .ok_or_else(|| numa_unsupported("advise"))?;
-            // SAFETY: as above.
+            // SAFETY: advice changes no contents; the driver rejects ranges that are not managed memory.
             unsafe { driver!(cuMemAdvise_cuda12(range.0, range.1, what, device)) }
         })
     })
@@ -264,7 +264,8 @@ fn prefetch_one(range: MemoryRange, place: MemoryLocation, stream: &Stream) -> R
         let device = place
             .as_device()
             .ok_or_else(|| numa_unsupported("prefetch_async"))?;
-        // SAFETY: as above.
+        // SAFETY: prefetching changes no contents; the driver rejects ranges that are not managed memory; the handle
+        // is live.
         unsafe {
             driver!(cuMemPrefetchAsync_cuda12(
                 address,

@@ -132,7 +132,7 @@ impl SimpleAllocation {
             Ok(()) => Ok(()),
             Err(error) => {
                 crate::hint::cold_path();
-                // SAFETY: as above; the driver refused the call for lack of a context.
+                // SAFETY: the driver refused the first call for lack of a context, so that the memory is not freed yet.
                 let again = stream.retry_with_context(error, &|| unsafe {
                     driver!(owned cuMemFreeAsync(address, stream.handle()))
                 });
@@ -285,7 +285,7 @@ impl DeviceBuffer {
             // SAFETY: both are read once. The rest is not used again and owns nothing: there is no context and no
             // other stream (see `StreamUsage::is_single_owned_stream`).
             stream: unsafe { std::ptr::read(self.usage.deallocation_stream()) },
-            // SAFETY: as above.
+            // SAFETY: read once: the source is not used or dropped again.
             pool: unsafe { std::ptr::read(pool) },
         }
     }

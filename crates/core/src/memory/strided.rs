@@ -161,7 +161,7 @@ pub unsafe fn copy_strided(
             // SAFETY: the caller's contract: elements of both sides.
             unsafe { copy_async(to, from, plan.width, stream, &CopyOptions::default())? };
         } else {
-            // SAFETY: as above.
+            // SAFETY: the caller's contract: elements of both sides.
             unsafe {
                 copy_rows(
                     &plan,

@@ -88,7 +88,7 @@ unsafe impl<T: DeviceCopy> KernelArg for &Buffer<T> {
     }
 }
 
-// SAFETY: as for a shared reference.
+// SAFETY: passes the address in the buffer's shared state, in place.
 unsafe impl<T: DeviceCopy> KernelArg for &mut Buffer<T> {
     fn address(&self) -> *const c_void {
         self.address_place().cast()

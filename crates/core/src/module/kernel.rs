@@ -44,7 +44,7 @@ struct KernelState {
 
 // SAFETY: kernel handles may be used from any thread.
 unsafe impl Send for KernelState {}
-// SAFETY: as above; later changes are in `OnceLock`s.
+// SAFETY: the driver synchronises calls with the handle; later changes are in `OnceLock`s.
 unsafe impl Sync for KernelState {}
 
 impl Kernel {

@@ -45,7 +45,7 @@ struct LibraryState {
 
 // SAFETY: library handles may be used from any thread, and belong to no context.
 unsafe impl Send for LibraryState {}
-// SAFETY: as above; the driver synchronises.
+// SAFETY: the driver synchronises calls with the handle; later changes are atomic or under a lock.
 unsafe impl Sync for LibraryState {}
 
 // A panic cannot leave it inconsistent: nothing panics while the lock is held.

@@ -215,7 +215,7 @@ impl Kernel {
     /// As [`Kernel::max_potential_cluster_size`]. Source: `cuOccupancyMaxActiveClusters`.
     pub fn max_active_clusters(&self, config: &LaunchConfig, stream: &Stream) -> Result<u32> {
         self.clusters(config, stream, |clusters, config| {
-            // SAFETY: as above.
+            // SAFETY: the result is valid for writes; the handle is live; the configuration lives during the call.
             unsafe {
                 driver!(cuOccupancyMaxActiveClusters(
                     clusters,

@@ -51,7 +51,7 @@ unsafe impl<T: DeviceCopy> Param for ConstPtr<T> {
     const SIZE: usize = 8;
 }
 
-// SAFETY: as above.
+// SAFETY: a buffer passes its address, of 64 bits.
 unsafe impl<T: DeviceCopy> Param for MutPtr<T> {
     type Arg<'a> = &'a mut Buffer<T>;
     const SIZE: usize = 8;

@@ -171,7 +171,7 @@ fn timed_ipc_error() -> Error {
 
 // SAFETY: event handles may be used from any thread.
 unsafe impl Send for EventState {}
-// SAFETY: as above.
+// SAFETY: event handles may be used from several threads at once: the driver synchronises.
 unsafe impl Sync for EventState {}
 
 impl Drop for EventState {
@@ -191,7 +191,7 @@ fn destroy_event(handle: CUevent, created: u32, context: &Context) {
     }
     // SAFETY: `UniqueEvent::create` or `Event::open` created the handle; it is destroyed once, here.
     if let Err(error) = unsafe { driver!(owned cuEventDestroy(handle)) } {
-        // SAFETY: as above; runs only if the driver refused the call for lack of a context.
+        // SAFETY: runs only if the driver refused the call for lack of a context, so that the event still exists.
         let again = || unsafe { driver!(owned cuEventDestroy(handle)) };
         report(context.retry_with_context(error, &again));
     }

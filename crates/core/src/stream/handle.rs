@@ -82,7 +82,7 @@ pub struct UniqueStream {
 
 // SAFETY: stream handles may be used from any thread.
 unsafe impl Send for StreamState {}
-// SAFETY: as above; the driver synchronises.
+// SAFETY: stream handles may be used from several threads at once: the driver synchronises.
 unsafe impl Sync for StreamState {}
 
 impl StreamState {

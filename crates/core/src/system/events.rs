@@ -84,7 +84,7 @@ struct Set<T> {
 
 // SAFETY: handles of sets are opaque; NVML's functions may be called by several threads at once.
 unsafe impl<T> Send for Set<T> {}
-// SAFETY: as above.
+// SAFETY: NVML's functions may be called by several threads at once, also with the same set.
 unsafe impl<T> Sync for Set<T> {}
 
 impl<T: Copy> Set<T> {

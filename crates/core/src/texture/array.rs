@@ -271,7 +271,7 @@ struct ArrayInner {
 
 // SAFETY: array handles may be used from any thread; the driver synchronises.
 unsafe impl Send for ArrayInner {}
-// SAFETY: as above.
+// SAFETY: array handles may be used from any thread; the driver synchronises.
 unsafe impl Sync for ArrayInner {}
 
 /// A CUDA array: memory in a layout of the driver's choice, for textures and surfaces. Cheap to clone; the last clone
@@ -426,7 +426,7 @@ struct MipmappedInner {
 
 // SAFETY: handles of mipmapped arrays may be used from any thread; the driver synchronises.
 unsafe impl Send for MipmappedInner {}
-// SAFETY: as above.
+// SAFETY: handles of mipmapped arrays may be used from any thread; the driver synchronises.
 unsafe impl Sync for MipmappedInner {}
 
 /// An array with levels, each half as large as the one before. Cheap to clone; the last clone, levels included, destroys

@@ -608,7 +608,7 @@ unsafe impl KernelArg for &TextureObject {
     }
 }
 
-// SAFETY: as for a texture.
+// SAFETY: passes the handle in the object's shared state, in place.
 unsafe impl KernelArg for &SurfaceObject {
     fn address(&self) -> *const c_void {
         (&raw const self.inner.handle).cast()

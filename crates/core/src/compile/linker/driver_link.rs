@@ -42,7 +42,7 @@ pub(super) struct DriverLink {
 
 // SAFETY: only the handle is not `Send` by itself; it is never used.
 unsafe impl Send for DriverLink {}
-// SAFETY: as above.
+// SAFETY: the handle, the only field that is not `Sync`, is never used.
 unsafe impl Sync for DriverLink {}
 
 impl DriverLink {

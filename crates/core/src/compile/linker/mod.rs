@@ -382,13 +382,13 @@ impl JitLink {
             CodeKind::Ptx => self.output(
                 // SAFETY: the handle is live and complete, `output` gives a valid place for the size.
                 |link, size| unsafe { nvjitlink!(nvJitLinkGetLinkedPtxSize(link, size)) },
-                // SAFETY: as above, and room for as many bytes.
+                // SAFETY: the handle is live and complete, `output` gives room for as many bytes as the size.
                 |link, out| unsafe { nvjitlink!(nvJitLinkGetLinkedPtx(link, out.cast())) },
             ),
             _ => self.output(
-                // SAFETY: as above.
+                // SAFETY: the handle is live and complete, `output` gives a valid place for the size.
                 |link, size| unsafe { nvjitlink!(nvJitLinkGetLinkedCubinSize(link, size)) },
-                // SAFETY: as above.
+                // SAFETY: the handle is live and complete, `output` gives room for as many bytes as the size.
                 |link, out| unsafe { nvjitlink!(nvJitLinkGetLinkedCubin(link, out.cast())) },
             ),
         };
@@ -435,7 +435,7 @@ impl JitLink {
         let log = self.output(
             // SAFETY: the handle is live, `output` gives a valid place for the size.
             |link, size| unsafe { nvjitlink!(nvJitLinkGetInfoLogSize(link, size)) },
-            // SAFETY: as above, and room for as many bytes.
+            // SAFETY: the handle is live, `output` gives room for as many bytes as the size.
             |link, out| unsafe { nvjitlink!(nvJitLinkGetInfoLog(link, out.cast())) },
         );
         text_of(&log.unwrap_or_default())

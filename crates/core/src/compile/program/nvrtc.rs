@@ -91,7 +91,7 @@ fn compile(
         let again = RawProgram::create(program)?;
         for expression in expressions {
             let text = c_string("name_expressions", expression.as_str())?;
-            // SAFETY: as above.
+            // SAFETY: the program is live, the expression is NUL-terminated.
             unsafe { nvrtc!(nvrtcAddNameExpression(again.handle, text.as_ptr()))? };
         }
         again.compile(&options, cancelled)?;
@@ -222,7 +222,7 @@ struct RawProgram {
 
 // SAFETY: a program belongs to no thread; `Nvrtc` and the functions here use it from one thread at a time.
 unsafe impl Send for RawProgram {}
-// SAFETY: as above.
+// SAFETY: `Nvrtc` and the functions here use a program from one thread at a time.
 unsafe impl Sync for RawProgram {}
 
 impl Drop for RawProgram {
@@ -347,7 +347,7 @@ impl RawProgram {
         self.output(
             // SAFETY: the program is live; `output` gives a valid place for the size, then a buffer of that size.
             |p, n| unsafe { nvrtc!(nvrtcGetPTXSize(p, n)) },
-            // SAFETY: as above.
+            // SAFETY: the program is live; `output` gives a buffer of the size that NVRTC said.
             |p, b| unsafe { nvrtc!(nvrtcGetPTX(p, b)) },
         )
     }

@@ -61,7 +61,7 @@ impl Nvvm {
         // SAFETY: the program is live and compiled, the size is valid for writes.
         unsafe { nvvm!(nvvmGetCompiledResultSize(raw.handle, &mut bytes))? };
         let mut code = vec![0u8; bytes];
-        // SAFETY: as above; the buffer is as long as libNVVM said.
+        // SAFETY: the program is live and compiled; the buffer is as long as libNVVM said.
         unsafe { nvvm!(nvvmGetCompiledResult(raw.handle, code.as_mut_ptr().cast()))? };
         Ok(ObjectCode::new(target, code).with_log(raw.log()))
     }
@@ -78,7 +78,7 @@ struct RawProgram {
 
 // SAFETY: a program belongs to no thread, and a shared one is never modified.
 unsafe impl Send for RawProgram {}
-// SAFETY: as above.
+// SAFETY: a shared program is never modified.
 unsafe impl Sync for RawProgram {}
 
 impl Drop for RawProgram {
@@ -169,7 +169,7 @@ impl RawProgram {
             return String::new();
         }
         let mut log = vec![0u8; bytes.max(1)];
-        // SAFETY: as above; the buffer is as long as libNVVM said.
+        // SAFETY: the program is live; the buffer is as long as libNVVM said.
         match unsafe { nvvm!(nvvmGetProgramLog(self.handle, log.as_mut_ptr().cast())) } {
             Ok(()) => text(&log),
             Err(_) => String::new(),

@@ -100,7 +100,7 @@ impl MemoryPool {
         if let Err(error) = unsafe { driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle)) }
         {
             crate::hint::cold_path();
-            // SAFETY: as above.
+            // SAFETY: `place` is valid for writes; both handles are live.
             let again = stream.retry_with_context(error, &|| unsafe {
                 driver!(cuMemAllocFromPoolAsync(place, bytes, pool, handle))
             });

@@ -87,7 +87,7 @@ struct PoolState {
 
 // SAFETY: pool handles may be used from any thread; they are only ever passed to the driver.
 unsafe impl Send for PoolState {}
-// SAFETY: as above; the driver synchronises.
+// SAFETY: pool handles may be used from several threads at once: the driver synchronises.
 unsafe impl Sync for PoolState {}
 
 impl Drop for PoolState {
