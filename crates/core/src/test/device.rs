@@ -11,8 +11,8 @@ use std::thread;
 use cupyrite_sys::loader::Backend;
 use parking_lot::Mutex;
 
+use super::harness::{print_uncaptured, test_name};
 use super::reservations::Reservations;
-use super::{print_uncaptured, test_name};
 use crate::context::{Context, Device, current_handle};
 use crate::error::{Error, Result, driver, report};
 use crate::fork;

@@ -71,6 +71,7 @@
 //! tests print; cargo-nextest shows it with `--success-output immediate`. The test returns, and passes.
 
 mod device;
+mod harness;
 mod requirements;
 mod reservations;
 
@@ -89,20 +90,4 @@ pub fn device() -> TestDevice {
         Ok([device]) => device,
         Err(reason) => panic!("no CUDA device for the test: {reason}"),
     }
-}
-
-/// The name of the calling test: the harness names threads after tests.
-fn test_name() -> String {
-    let thread = std::thread::current();
-    thread
-        .name()
-        .unwrap_or("a thread without a name")
-        .to_owned()
-}
-
-/// Prints a line that is shown for passing tests too: the harness captures the output of macros only.
-fn print_uncaptured(text: &str) {
-    use std::io::Write;
-    // Nothing is left to be done if standard error is closed.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -6,8 +6,8 @@ use std::sync::{Once, OnceLock};
 use cupyrite_sys::loader::Backend;
 
 use super::device::TestDevice;
+use super::harness::{print_uncaptured, test_name};
 use super::reservations::Reservations;
-use super::{print_uncaptured, test_name};
 use crate::context::{ComputeCapability, Device};
 use crate::error::nvrtc;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{print_uncaptured, test_name};
+use super::harness::{print_uncaptured, test_name};
 
 /// A test that waits longer says so once.
 const PATIENCE: Duration = Duration::from_secs(60);
