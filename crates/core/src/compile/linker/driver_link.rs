@@ -16,7 +16,7 @@ use std::ffi::{CStr, c_uint, c_void};
 use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUjit_option, CUjitInputType, CUlinkState, CUresult};
 
-use super::{c_string, display, text_of, with_nul};
+use super::strings::{c_string, display, text_of, with_nul};
 use crate::compile::dedicated_thread::DedicatedThread;
 use crate::compile::linker::options::LinkerOptions;
 use crate::context::capture_mode;

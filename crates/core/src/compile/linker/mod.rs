@@ -1,6 +1,6 @@
 //! Linking object codes.
 
-use std::ffi::{CString, c_char, c_uint, c_void};
+use std::ffi::{c_char, c_uint, c_void};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -22,8 +22,10 @@ pub(crate) mod options;
 pub use options::LinkerOptions;
 
 mod driver_link;
+mod strings;
 
 use driver_link::DriverLink;
+use strings::{c_string, display, text_of, with_nul};
 
 /// The library that links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -182,26 +184,6 @@ impl Linker {
             Raw::Driver(link) => link.error_log(),
         }
     }
-}
-
-fn text_of(log: &[u8]) -> String {
-    let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
-    String::from_utf8_lossy(&log[..end]).into_owned()
-}
-
-fn c_string(parameter: &str, text: &[u8]) -> Result<CString> {
-    CString::new(text).map_err(|_| {
-        let problem = format!("{:?} contains a NUL", String::from_utf8_lossy(text));
-        Error::argument("Linker::new", parameter, problem)
-    })
-}
-
-/// The bytes of a code followed by a NUL, which is not counted: PTX is text.
-fn with_nul(code: &[u8]) -> Vec<u8> {
-    let mut owned = Vec::with_capacity(code.len() + 1);
-    owned.extend_from_slice(code);
-    owned.push(0);
-    owned
 }
 
 // ---------------------------------------------------------------------------------------------------------
@@ -475,12 +457,5 @@ fn refused(call: &'static str, code: &ObjectCode, problem: &str) -> Error {
         call,
         status: nvJitLinkResult::NVJITLINK_ERROR_INVALID_INPUT,
         log: format!("{}: {problem}", display(code)),
-    }
-}
-
-fn display(code: &ObjectCode) -> String {
-    match code.name() {
-        "" => format!("{} without a name", code.kind()),
-        name => format!("{} {name:?}", code.kind()),
     }
 }

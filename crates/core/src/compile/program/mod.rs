@@ -3,147 +3,28 @@
 //! CUDA C++ is compiled by NVRTC ([`nvrtc`]), NVVM IR by libNVVM ([`nvvm`]), PTX by a linker ([`ptx`]); [`options`]
 //! holds the compile options. The result is an [`ObjectCode`](crate::ObjectCode).
 
+mod backends;
 mod cuda_headers;
 mod nvrtc;
 mod nvvm;
 mod options;
 mod ptx;
+mod source;
+mod strings;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+pub use self::backends::{CompilerBackend, PchStatus};
 pub(crate) use self::cuda_headers::directories as cuda_header_directories;
 pub(crate) use self::nvvm::libdevice;
 pub use self::options::{ProgramOptions, bundled_headers_directory, user_cache_directory};
 pub(crate) use self::ptx::check_options as check_linker_options;
+pub use self::source::{Program, SourceKind};
 use crate::context::Device;
 use crate::error::{Error, Result};
 use crate::module::object_code::{CodeKind, ObjectCode};
 
-/// The language of a [`Program`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SourceKind {
-    /// CUDA C++.
-    Cxx,
-    /// PTX text.
-    Ptx,
-    /// NVVM IR, as text or as bitcode.
-    Nvvm,
-}
-
-/// Source code to compile at run time.
-///
-/// ```no_run
-/// # use cupyrite::{CodeKind, Program};
-/// let ptx = Program::new(r#"extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }"#)
-///     .arch("compute_80")
-///     .build(CodeKind::Ptx)?;
-/// # Ok::<(), cupyrite::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Program {
-    kind: SourceKind,
-    source: Vec<u8>,
-    options: ProgramOptions,
-    /// Options in the compiler's spelling, after those of `options`.
-    spelled: Vec<String>,
-    headers: Vec<(String, String)>,
-    expressions: Vec<String>,
-}
-
 impl Program {
-    /// A program from CUDA C++ source text.
-    pub fn new(source: impl Into<String>) -> Program {
-        Program::of(SourceKind::Cxx, source.into().into_bytes())
-    }
-
-    /// A program from PTX text.
-    pub fn from_ptx(source: impl Into<String>) -> Program {
-        Program::of(SourceKind::Ptx, source.into().into_bytes())
-    }
-
-    /// A program from NVVM IR: text, or bitcode.
-    pub fn from_nvvm(source: impl Into<Vec<u8>>) -> Program {
-        Program::of(SourceKind::Nvvm, source.into())
-    }
-
-    fn of(kind: SourceKind, source: Vec<u8>) -> Program {
-        Program {
-            kind,
-            source,
-            options: ProgramOptions::default(),
-            spelled: Vec::new(),
-            headers: Vec::new(),
-            expressions: Vec::new(),
-        }
-    }
-
-    /// The source's language.
-    pub fn source_kind(&self) -> SourceKind {
-        self.kind
-    }
-
-    /// The source.
-    pub fn source(&self) -> &[u8] {
-        &self.source
-    }
-
-    /// Options in the compiler's spelling.
-    pub fn spelled(&self) -> &[String] {
-        &self.spelled
-    }
-
-    /// Headers given as text, by name.
-    pub fn headers(&self) -> &[(String, String)] {
-        &self.headers
-    }
-
-    /// The compile options.
-    pub fn options(&self) -> &ProgramOptions {
-        &self.options
-    }
-
-    /// Sets the compile options, replacing earlier ones.
-    #[must_use]
-    pub fn with_options(mut self, options: ProgramOptions) -> Program {
-        self.options = options;
-        self
-    }
-
-    /// Sets the file name for messages and line information.
-    #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Program {
-        self.options.name = Some(name.into());
-        self
-    }
-
-    /// Sets the architecture: `sm_89`, `compute_89`, ...
-    #[must_use]
-    pub fn arch(mut self, arch: impl Into<String>) -> Program {
-        self.options.arch = Some(arch.into());
-        self
-    }
-
-    /// Adds an option in the compiler's spelling, such as `--use_fast_math`.
-    #[must_use]
-    pub fn option(mut self, option: impl Into<String>) -> Program {
-        self.spelled.push(option.into());
-        self
-    }
-
-    /// Adds a header as text, for `#include "name"`.
-    #[must_use]
-    pub fn header(mut self, name: impl Into<String>, text: impl Into<String>) -> Program {
-        self.headers.push((name.into(), text.into()));
-        self
-    }
-
-    /// Adds a name expression such as `&scale<float>`; [`ObjectCode::lowered_name`] returns its mangled name.
-    #[must_use]
-    pub fn name_expression(mut self, expression: impl Into<String>) -> Program {
-        self.expressions.push(expression.into());
-        self
-    }
-
     /// Compiles to machine code for a device, which any driver of the same CUDA major version loads.
     ///
     /// On the CPU device the machine code represents its PTX, which is what runs.
@@ -226,38 +107,6 @@ impl Program {
 pub fn default_arch() -> Result<String> {
     let cc = Device::current()?.compute_capability()?;
     Ok(format!("sm_{}{}", cc.major, cc.minor))
-}
-
-/// The library that compiles a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CompilerBackend {
-    /// NVRTC.
-    Nvrtc,
-    /// libNVVM.
-    Nvvm,
-    /// nvJitLink.
-    NvJitLink,
-    /// The CUDA driver.
-    Driver,
-}
-
-/// The outcome of a request for a precompiled header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PchStatus {
-    /// It was written.
-    Created,
-    /// None was created: there is a matching one, or the source is not suitable.
-    NotAttempted,
-    /// It could not be written.
-    Failed,
-}
-
-impl PchStatus {
-    const ALL: [PchStatus; 3] = [
-        PchStatus::Created,
-        PchStatus::NotAttempted,
-        PchStatus::Failed,
-    ];
 }
 
 #[derive(Debug)]
@@ -345,23 +194,4 @@ impl Compiler {
         };
         Ok(made.named(self.program.options.name()))
     }
-}
-
-fn c_string(parameter: &str, text: impl Into<Vec<u8>>) -> Result<std::ffi::CString> {
-    std::ffi::CString::new(text).map_err(|e| {
-        let problem = format!("contains a NUL at byte {}", e.nul_position());
-        Error::argument("Program", parameter, problem)
-    })
-}
-
-/// The error for a target that the source cannot be compiled to.
-fn wrong_target(target: CodeKind, right: &str) -> Error {
-    let problem = format!("is {target}; it can be {right}");
-    Error::argument("Program::compile", "target", problem)
-}
-
-/// Text from a C library, up to its NUL; invalid UTF-8 is replaced.
-fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

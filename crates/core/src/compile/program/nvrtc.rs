@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::destroyed::OwnedKind;
 use cupyrite_sys::nvrtc::{nvrtcProgram, nvrtcResult};
 
+use super::backends::PchStatus;
 use super::cuda_headers::{self, MissingFile};
-use super::{PchStatus, Program, c_string, text, wrong_target};
+use super::source::Program;
+use super::strings::{c_string, text, wrong_target};
 use crate::error::{Error, Result, nvrtc};
 use crate::fork::ForkGeneration;
 use crate::module::object_code::{CodeKind, ObjectCode};

@@ -5,7 +5,8 @@ use std::ffi::{CString, c_char, c_int};
 use crate::destroyed::OwnedKind;
 use cupyrite_sys::nvvm::{nvvmProgram, nvvmResult};
 
-use super::{Program, c_string, text, wrong_target};
+use super::source::Program;
+use super::strings::{c_string, text, wrong_target};
 use crate::error::{Error, Result, nvvm};
 use crate::fork::ForkGeneration;
 use crate::module::object_code::{CodeKind, ObjectCode};

@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use super::{CompilerBackend, Program};
+use super::backends::CompilerBackend;
+use super::source::Program;
+use super::strings::wrong_target;
 use crate::compile::linker::options::LinkerOptions;
 use crate::compile::linker::{Linker, LinkerBackend};
 use crate::error::Result;
@@ -51,7 +53,7 @@ impl Ptx {
 
     pub(super) fn compile(&self, program: &Program, target: CodeKind) -> Result<ObjectCode> {
         if !matches!(target, CodeKind::Ptx | CodeKind::Cubin) {
-            return Err(super::wrong_target(target, "cubin or PTX"));
+            return Err(wrong_target(target, "cubin or PTX"));
         }
         // A thread that cannot get the first linker at once creates its own instead of waiting.
         if let Ok(mut first) = self.first.try_lock()
