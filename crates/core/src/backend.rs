@@ -2,8 +2,8 @@
 
 use cupyrite_sys as sys;
 
-use crate::cpu_device;
 use crate::error::Result;
+use crate::preparation;
 
 /// The driver of this process: NVIDIA's, or the CPU device.
 ///
@@ -13,6 +13,6 @@ use crate::error::Result;
 ///
 /// [`Error::Load`](crate::Error::Load) if `CUPYRITE_DEVICE` has an unknown value, or asks for a GPU where no driver library is found.
 pub fn backend() -> Result<sys::loader::Backend> {
-    cpu_device::register();
+    preparation::prepare_loader();
     Ok(sys::loader::driver_backend()?)
 }

@@ -282,9 +282,10 @@ macro_rules! driver {
     ($name:ident($($arg:expr),* $(,)?)) => {
         $crate::error::driver!(@ cupyrite_sys::driver, $name($($arg),*))
     };
-    (@ $module:ident $name:ident($($arg:expr),* $(,)?)) => {{
+    (@ $module:path, $name:ident($($arg:expr),* $(,)?)) => {{
+        use $module as functions;
         if $crate::fork::is_driver_ready() || $crate::fork::prepare_driver() {
-            match cupyrite_sys::$module::$name($($arg),*) {
+            match functions::$name($($arg),*) {
                 Ok(cupyrite_sys::driver::CUresult::CUDA_SUCCESS) => Ok(()),
                 Ok(status) => {
                     $crate::hint::cold_path();
@@ -306,7 +307,7 @@ pub(crate) use driver;
 /// Calls an NVRTC function and converts its status to a `Result`.
 macro_rules! nvrtc {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::cpu_device::register();
+        $crate::preparation::prepare_loader();
         match cupyrite_sys::nvrtc::$name($($arg),*) {
             Ok(cupyrite_sys::nvrtc::nvrtcResult::NVRTC_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::Nvrtc { call: stringify!($name), status, log: String::new() }),
@@ -319,7 +320,7 @@ pub(crate) use nvrtc;
 /// Calls a libNVVM function and converts its status to a `Result`.
 macro_rules! nvvm {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::backend::prepare_loader();
+        $crate::preparation::prepare_loader();
         match cupyrite_sys::nvvm::$name($($arg),*) {
             Ok(cupyrite_sys::nvvm::nvvmResult::NVVM_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::Nvvm { call: stringify!($name), status, log: String::new() }),
@@ -332,7 +333,7 @@ pub(crate) use nvvm;
 /// Calls an nvJitLink function and converts its status to a `Result`.
 macro_rules! nvjitlink {
     ($name:ident($($arg:expr),* $(,)?)) => {{
-        $crate::cpu_device::register();
+        $crate::preparation::prepare_loader();
         match cupyrite_sys::nvjitlink::$name($($arg),*) {
             Ok(cupyrite_sys::nvjitlink::nvJitLinkResult::NVJITLINK_SUCCESS) => Ok(()),
             Ok(status) => Err($crate::Error::NvJitLink { call: stringify!($name), status, log: String::new() }),

@@ -6,7 +6,7 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-use crate::cpu_device;
+use crate::preparation;
 
 /// The state of this process, in one aligned word: nearly every call reads it.
 static PROCESS: Process = Process {
@@ -36,7 +36,7 @@ unsafe extern "C" fn after_fork_in_child() {
 pub fn mark_driver_used() {
     // Both come first: a thread that reads `USED` relies on them.
     ForkGeneration::current();
-    cpu_device::register();
+    preparation::prepare_loader();
     PROCESS.transition(UNUSED, USED);
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn prepare_driver() -> bool {
     if is_forked_child() {
         return false;
     }
-    cpu_device::register();
+    preparation::prepare_loader();
     true
 }
 

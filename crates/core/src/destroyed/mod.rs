@@ -331,6 +331,8 @@ fn active_primary(device: CUdevice) -> Option<usize> {
 mod tests {
     use std::ffi::c_void;
 
+    use cupyrite_sys::loader::NEVER_REUSED;
+
     use super::wrappers::Original;
     use super::*;
 

@@ -6,13 +6,13 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cupyrite_sys::destroyed::{OwnedKind, is_context_ending};
+use crate::destroyed::{OwnedKind, is_context_ending};
 use cupyrite_sys::driver::CUresult;
 use parking_lot::Mutex;
 
 use crate::context::{Context, RelaxedCapture};
 use crate::deferred_drops;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::fork::is_forked_child;
 use crate::graph::launches::{LaunchStream, PendingLaunches};
 use crate::graph::retained::Retained;

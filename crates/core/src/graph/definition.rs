@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CU_GRAPH_COND_ASSIGN_DEFAULT, CUcontext, CUgraph, CUgraphConditionalHandle,
     CUgraphDebugDot_flags, CUgraphNode,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUgraphConditionalHandle, CUgraphNode};
 
 use crate::graph::condition::{Condition, ConditionalKind};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUgraphExec, CUresult};
 use cupyrite_sys::waits;
 use parking_lot::Mutex;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraphExec, CUgraphInstantiate_flags as Flags,
     CUgraphInstantiateResult as InstantiateResult, CUresult,

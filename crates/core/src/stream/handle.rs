@@ -6,7 +6,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use cupyrite_sys::destroyed::OwnedKind;
+use crate::destroyed::OwnedKind;
 use cupyrite_sys::driver::{CUresult, CUstream};
 
 use crate::context::{Context, Device};

@@ -25,7 +25,7 @@ pub(super) use nvml;
 
 /// Initialises NVML once per process; returns the number of the initialisation.
 pub(super) fn initialise() -> Result<u64> {
-    crate::cpu_device::register();
+    crate::preparation::prepare_loader();
     let mut state = INITIALISED.lock();
     if state.0 != std::process::id() {
         nvml!(nvmlInit_v2())?;
