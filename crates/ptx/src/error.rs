@@ -40,7 +40,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// A token for a message: on one line, at most 40 characters.
-pub(crate) fn shown(token: &str) -> String {
+pub(crate) fn shortened(token: &str) -> String {
     const LONGEST: usize = 40;
     let mut out: String = token
         .chars()

@@ -173,9 +173,9 @@ pub struct Malformed {
     pub message: String,
 }
 
-type Result<T> = std::result::Result<T, Malformed>;
+type ReadResult<T> = std::result::Result<T, Malformed>;
 
-fn wrong<T>(operand: usize, message: impl Into<String>) -> Result<T> {
+fn malformed<T>(operand: usize, message: impl Into<String>) -> ReadResult<T> {
     Err(Malformed {
         operand,
         message: message.into(),
@@ -198,16 +198,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn operand(&mut self, what: &str) -> Result<Operand> {
+    fn operand(&mut self, what: &str) -> ReadResult<Operand> {
         let n = self.next;
         self.next += 1;
         match self.instr.operands.get(n) {
             Some(o) => Ok(o.clone()),
-            None => wrong(n, format!("'{}' lacks {what}", self.instr.op)),
+            None => malformed(n, format!("'{}' lacks {what}", self.instr.op)),
         }
     }
 
-    /// Whether another operand follows and is a vector, or is not.
+    /// Whether another operand follows that is a vector (`vector`) or is not (`!vector`).
     fn follows(&self, vector: bool) -> bool {
         self.instr
             .operands
@@ -236,7 +236,13 @@ impl Reader<'_> {
     }
 
     /// Values of `bits` bits (registers may be wider if `wider`).
-    fn values(&self, o: &Operand, bits: u32, wider: bool, written: bool) -> Result<Vec<Operand>> {
+    fn values(
+        &self,
+        o: &Operand,
+        bits: u32,
+        wider: bool,
+        written: bool,
+    ) -> ReadResult<Vec<Operand>> {
         let at = self.next - 1;
         let list = self.elements(o);
         for e in &list {
@@ -245,7 +251,7 @@ impl Reader<'_> {
                     let ty = self.body.regs[r.0 as usize].ty;
                     let have = ty.bits();
                     if ty == Type::Pred || have != bits && !(wider && have > bits) {
-                        return wrong(
+                        return malformed(
                             at,
                             format!("expected a register of {bits} bits, found one of {have}"),
                         );
@@ -253,17 +259,17 @@ impl Reader<'_> {
                 }
                 Operand::Sink if written => {}
                 Operand::Int(_) | Operand::F32(_) | Operand::F64(_) if !written => {}
-                _ => return wrong(at, "expected registers"),
+                _ => return malformed(at, "expected registers"),
             }
         }
         Ok(list)
     }
 
     /// The first `n` elements; further ones are padding.
-    fn words(&self, o: &Operand, n: usize, what: &str) -> Result<Vec<Operand>> {
+    fn words(&self, o: &Operand, n: usize, what: &str) -> ReadResult<Vec<Operand>> {
         let mut list = self.values(o, 32, false, false)?;
         if list.len() < n {
-            return wrong(
+            return malformed(
                 self.next - 1,
                 format!("{what} needs {n} elements, found {}", list.len()),
             );
@@ -276,35 +282,35 @@ impl Reader<'_> {
         self.instr.mods.clamp.unwrap_or(ClampMode::Trap)
     }
 
-    fn result_type(&self) -> Result<Type> {
+    fn result_type(&self) -> ReadResult<Type> {
         match self.instr.types.first() {
             Some(t @ (Type::U32 | Type::S32 | Type::F32 | Type::F16 | Type::F16x2)) => Ok(*t),
-            _ => wrong(0, format!("'{}' has no such result type", self.instr.op)),
+            _ => malformed(0, format!("'{}' has no such result type", self.instr.op)),
         }
     }
 
-    fn element_type(&self, formatted: bool) -> Result<Type> {
+    fn element_type(&self, formatted: bool) -> ReadResult<Type> {
         use Type::*;
         match self.instr.types.first() {
             Some(t @ (B8 | B16 | B32 | B64)) if !formatted => Ok(*t),
             Some(t @ (B32 | U32 | S32 | F32)) if formatted => Ok(*t),
-            _ => wrong(0, format!("'{}' has no such element type", self.instr.op)),
+            _ => malformed(0, format!("'{}' has no such element type", self.instr.op)),
         }
     }
 }
 
 /// The operands in brackets: object, sampler, coordinates.
-type Place = (Operand, Option<Operand>, Operand);
+type BracketOperands = (Operand, Option<Operand>, Operand);
 
-fn place(r: &mut Reader<'_>) -> Result<Place> {
+fn brackets(r: &mut Reader<'_>) -> ReadResult<BracketOperands> {
     let o = r.operand("an object in brackets")?;
     let Operand::TexAddr(parts) = &o else {
-        return wrong(r.next - 1, "expected an object and coordinates in brackets");
+        return malformed(r.next - 1, "expected an object and coordinates in brackets");
     };
     let (object, sampler, c) = match parts.as_slice() {
         [object, c] => (object, None, c),
         [object, sampler, c] => (object, Some(sampler), c),
-        _ => return wrong(r.next - 1, "too much in the brackets"),
+        _ => return malformed(r.next - 1, "too much in the brackets"),
     };
     for o in [Some(object), sampler].into_iter().flatten() {
         handle(r, o)?;
@@ -313,7 +319,7 @@ fn place(r: &mut Reader<'_>) -> Result<Place> {
 }
 
 /// Checks that an object is a 64-bit register or a variable.
-fn handle(r: &Reader<'_>, o: &Operand) -> Result<()> {
+fn handle(r: &Reader<'_>, o: &Operand) -> ReadResult<()> {
     match o {
         Operand::Reg(reg) | Operand::Addr(Base::Reg(reg), 0)
             if r.body.regs[reg.0 as usize].ty.bits() == 64 =>
@@ -321,7 +327,7 @@ fn handle(r: &Reader<'_>, o: &Operand) -> Result<()> {
             Ok(())
         }
         Operand::Var(_, 0) | Operand::Addr(Base::Var(_), 0) => Ok(()),
-        _ => wrong(
+        _ => malformed(
             r.next - 1,
             "an object is a register of 64 bits or the name of a variable",
         ),
@@ -333,7 +339,7 @@ impl TextureForm {
     ///
     /// # Errors
     /// Modifiers or operands that the instruction does not have.
-    pub fn of(instr: &Instr, body: &Body) -> Option<Result<Self>> {
+    pub fn of(instr: &Instr, body: &Body) -> Option<ReadResult<Self>> {
         if !is_texture(instr.op) {
             return None;
         }
@@ -344,20 +350,20 @@ impl TextureForm {
         };
         let form = Self::read(&mut r).and_then(|form| {
             if r.next < instr.operands.len() {
-                return wrong(r.next, format!("'{}' takes no such operand", instr.op));
+                return malformed(r.next, format!("'{}' takes no such operand", instr.op));
             }
             Ok(form)
         });
         Some(form)
     }
 
-    fn read(r: &mut Reader<'_>) -> Result<Self> {
+    fn read(r: &mut Reader<'_>) -> ReadResult<Self> {
         let mods = &r.instr.mods;
         if matches!(r.instr.op, Op::Txq | Op::Suq) {
             return Self::query(r);
         }
         let Some(geometry) = mods.other.iter().find_map(|w| Geometry::of(w)) else {
-            return wrong(0, format!("'{}' needs a geometry", r.instr.op));
+            return malformed(0, format!("'{}' needs a geometry", r.instr.op));
         };
         match r.instr.op {
             Op::Tex | Op::Tld4 => Self::fetch(r, geometry),
@@ -365,13 +371,13 @@ impl TextureForm {
         }
     }
 
-    fn fetch(r: &mut Reader<'_>, geometry: Geometry) -> Result<Self> {
+    fn fetch(r: &mut Reader<'_>, geometry: Geometry) -> ReadResult<Self> {
         let mods = &r.instr.mods;
         let ty = r.result_type()?;
         let texels = match r.instr.types.get(1) {
             Some(Type::S32) if r.instr.op == Op::Tex => true,
             Some(Type::F32) => false,
-            _ => return wrong(1, format!("'{}' has no such coordinate type", r.instr.op)),
+            _ => return malformed(1, format!("'{}' has no such coordinate type", r.instr.op)),
         };
         let result = r.operand("a result")?;
         let (result, resident) = match result {
@@ -385,15 +391,15 @@ impl TextureForm {
                 _ => false,
             };
             if !is_pred {
-                return wrong(0, "expected a predicate after '|'");
+                return malformed(0, "expected a predicate after '|'");
             }
         }
         let values = r.values(&result, ty.bits(), false, true)?;
         let wanted = if ty == Type::F16x2 { 2 } else { 4 };
         if values.len() != wanted || r.instr.mods.vector != wanted as u32 {
-            return wrong(0, format!("'{}' has {wanted} results here", r.instr.op));
+            return malformed(0, format!("'{}' has {wanted} results here", r.instr.op));
         }
-        let (object, sampler, c) = place(r)?;
+        let (object, sampler, c) = brackets(r)?;
         let (layer, coordinates) = Self::split(r, geometry, &c)?;
         let n = geometry.components();
         let detail = if mods.has("level") {
@@ -432,14 +438,14 @@ impl TextureForm {
         } else {
             let component = ["r", "g", "b", "a"].iter().position(|c| mods.has(c));
             let Some(component) = component else {
-                return wrong(0, "'tld4' names no component");
+                return malformed(0, "'tld4' names no component");
             };
             let two = matches!(
                 geometry,
                 Geometry::D2 | Geometry::A2 | Geometry::Cube | Geometry::ACube
             );
             if !two || detail != Detail::Base {
-                return wrong(0, "'tld4' has no such form");
+                return malformed(0, "'tld4' has no such form");
             }
             Access::Gather {
                 component: component as u8,
@@ -466,36 +472,36 @@ impl TextureForm {
         r: &Reader<'_>,
         geometry: Geometry,
         c: &Operand,
-    ) -> Result<(Option<Operand>, Vec<Operand>)> {
+    ) -> ReadResult<(Option<Operand>, Vec<Operand>)> {
         let mut list = r.words(c, geometry.coordinates(), "the coordinate")?;
         let position = list.split_off(geometry.coordinates() - geometry.components());
         let layer = if geometry.layered() { list.pop() } else { None };
         Ok((layer, position))
     }
 
-    fn surface(r: &mut Reader<'_>, geometry: Geometry) -> Result<Self> {
+    fn surface(r: &mut Reader<'_>, geometry: Geometry) -> ReadResult<Self> {
         let mods = &r.instr.mods;
         if geometry.components() == 3 && geometry != Geometry::D3
             || matches!(geometry, Geometry::Ms2 | Geometry::AMs2)
         {
-            return wrong(0, format!("'{}' has no such geometry", r.instr.op));
+            return malformed(0, format!("'{}' has no such geometry", r.instr.op));
         }
         let formatted = mods.has("p");
         if formatted == mods.has("b") || formatted && r.instr.op == Op::Suld {
-            return wrong(0, format!("'{}' is of the form '.b' or '.p'", r.instr.op));
+            return malformed(0, format!("'{}' is of the form '.b' or '.p'", r.instr.op));
         }
         let outside = r.bounds();
         if outside == ClampMode::Wrap {
-            return wrong(0, format!("'{}' has no '.wrap'", r.instr.op));
+            return malformed(0, format!("'{}' has no '.wrap'", r.instr.op));
         }
         let vector = r.instr.mods.vector as usize;
-        let (values, place, access) = if r.instr.op == Op::Suld {
+        let (values, brackets, access) = if r.instr.op == Op::Suld {
             let ty = r.element_type(false)?;
             let o = r.operand("a result")?;
             let values = r.values(&o, ty.bits(), true, true)?;
-            (values, place(r)?, Access::Load { ty, outside })
+            (values, brackets(r)?, Access::Load { ty, outside })
         } else {
-            let place = place(r)?;
+            let brackets = brackets(r)?;
             let o = r.operand("a value")?;
             if r.instr.op == Op::Sust {
                 let ty = r.element_type(formatted)?;
@@ -505,22 +511,22 @@ impl TextureForm {
                     ty,
                     outside,
                 };
-                (values, place, access)
+                (values, brackets, access)
             } else {
                 let Some(op) = mods.atom else {
-                    return wrong(0, "'sured' names no operation");
+                    return malformed(0, "'sured' names no operation");
                 };
                 let ty = match r.instr.types.first() {
                     Some(t @ (Type::B32 | Type::U32 | Type::S32)) => *t,
                     Some(t @ (Type::U64 | Type::S64 | Type::B64)) if !formatted => *t,
-                    _ => return wrong(0, "'sured' has no such type"),
+                    _ => return malformed(0, "'sured' has no such type"),
                 };
                 let known = matches!(
                     op,
                     AtomOp::Add | AtomOp::Min | AtomOp::Max | AtomOp::And | AtomOp::Or
                 );
                 if !known {
-                    return wrong(0, "'sured' has no such operation");
+                    return malformed(0, "'sured' has no such operation");
                 }
                 let values = r.values(&o, ty.bits(), false, false)?;
                 let access = Access::Reduce {
@@ -529,11 +535,11 @@ impl TextureForm {
                     ty,
                     outside,
                 };
-                (values, place, access)
+                (values, brackets, access)
             }
         };
         if values.len() != vector {
-            return wrong(
+            return malformed(
                 0,
                 format!(
                     "'{}' moves {vector} elements, found {}",
@@ -545,11 +551,11 @@ impl TextureForm {
         let bytes = values.len() as u32 * r.instr.types.first().map_or(0, |t| t.bytes());
         let one = matches!(access, Access::Reduce { .. });
         if !matches!(vector, 1 | 2 | 4) || bytes > 16 || one && vector != 1 {
-            return wrong(0, format!("'{}' has no such vector", r.instr.op));
+            return malformed(0, format!("'{}' has no such vector", r.instr.op));
         }
-        let (object, sampler, c) = place;
+        let (object, sampler, c) = brackets;
         if sampler.is_some() {
-            return wrong(1, "a surface has no sampler");
+            return malformed(1, "a surface has no sampler");
         }
         let (layer, coordinates) = Self::split(r, geometry, &c)?;
         Ok(Self {
@@ -564,7 +570,7 @@ impl TextureForm {
         })
     }
 
-    fn query(r: &mut Reader<'_>) -> Result<Self> {
+    fn query(r: &mut Reader<'_>) -> ReadResult<Self> {
         let mods = &r.instr.mods;
         let surface = r.instr.op == Op::Suq;
         let what = mods.other.iter().find_map(|w| {
@@ -589,7 +595,7 @@ impl TextureForm {
             })
         });
         let Some(what) = what else {
-            return wrong(0, format!("'{}' has no such attribute", r.instr.op));
+            return malformed(0, format!("'{}' has no such attribute", r.instr.op));
         };
         let result = r.operand("a result")?;
         let values = r.values(&result, 32, false, true)?;
@@ -598,7 +604,7 @@ impl TextureForm {
         let mut level = None;
         if mods.has("level") {
             if surface || !matches!(what, Query::Width | Query::Height | Query::Depth) {
-                return wrong(0, "only extents can be queried by level");
+                return malformed(0, "only extents can be queried by level");
             }
             let o = r.operand("a level of detail")?;
             level = Some(r.words(&o, 1, "the level of detail")?.remove(0));

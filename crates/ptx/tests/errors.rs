@@ -104,7 +104,7 @@ fn instructions() {
             "ld.global.u32 r1, [f];",
             20,
             "f",
-            "cannot stand in an address",
+            "cannot be part of an address",
         ),
         ("ld.global.u32 r1, [rd1;", 23, ";", "expected ']'"),
         ("ld.global.u32 r1, [rd1+x];", 24, "x", "expected a constant"),

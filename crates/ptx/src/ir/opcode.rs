@@ -1,6 +1,6 @@
 //! The opcodes, their spellings and their properties.
 //!
-//! This table is the only place that states what an opcode is. To add an opcode:
+//! This table is the only definition of the opcodes. To add an opcode:
 //!
 //! 1. add a row here, with its class and whether its first operand is a destination;
 //! 2. state its operands in `parse/operand_shapes.rs` (an opcode without an entry is parsed, but its operands are not
@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-/// What an opcode does besides computing a value. The classes follow the sections of the PTX ISA manual.
+/// The effect of an opcode besides computing a value. The classes follow the sections of the PTX ISA manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpClass {
     /// Arithmetic, logic, comparison, selection, conversion and moves. The result of a lane depends only on that lane's

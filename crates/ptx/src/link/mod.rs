@@ -10,7 +10,7 @@ mod resolve;
 use std::fmt;
 
 use crate::ir::{Function, Linkage, Module, Space, Variable};
-use renumber::{Places, Shift};
+use renumber::{NewNumbers, Shift};
 
 /// A module to be linked.
 #[derive(Clone, Debug)]
@@ -55,13 +55,13 @@ impl std::error::Error for LinkError {}
 
 /// A function or a variable of one of the inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Item {
+enum LinkItem {
     Func(usize),
     Var(usize),
 }
 
 /// One of the inputs, and an item in it.
-type At = (usize, Item);
+type ItemRef = (usize, LinkItem);
 
 /// Links modules. Declarations are resolved to their definitions, and `.weak` and `.common` definitions yield to strong ones.
 /// Items without a linking directive stay local. A single module is checked in the same way.
@@ -75,29 +75,30 @@ pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module,
     let mut errors = Vec::new();
     let mut out = head(inputs, &mut errors);
     let chosen = resolve::definitions(inputs, &mut errors);
-    let mut places = Places::new(inputs);
+    let mut new_numbers = NewNumbers::new(inputs);
     // The input of each function and variable of the result.
     let (mut function_of, mut global_of) = (Vec::new(), Vec::new());
     // Assign new numbers to the kept items, module by module.
     for (n, Input { module, .. }) in inputs.iter().enumerate() {
         for (i, f) in module.functions.iter().enumerate() {
-            let mine = !is_global(f) || chosen.get(f.name.as_str()) == Some(&(n, Item::Func(i)));
+            let mine =
+                !is_global(f) || chosen.get(f.name.as_str()) == Some(&(n, LinkItem::Func(i)));
             if f.body.is_some() && mine {
-                places.keep(n, Item::Func(i), out.functions.len());
+                new_numbers.keep(n, LinkItem::Func(i), out.functions.len());
                 out.functions.push(f.clone());
                 function_of.push(n);
             }
         }
         for (i, v) in module.globals.iter().enumerate() {
             let own = v.linkage == Linkage::None || is_dynamic_shared(v);
-            if own || chosen.get(v.name.as_str()) == Some(&(n, Item::Var(i))) {
-                places.keep(n, Item::Var(i), out.globals.len());
+            if own || chosen.get(v.name.as_str()) == Some(&(n, LinkItem::Var(i))) {
+                new_numbers.keep(n, LinkItem::Var(i), out.globals.len());
                 out.globals.push(v.clone());
                 global_of.push(n);
             }
         }
     }
-    let used = renumber::used(inputs, &places);
+    let used = renumber::used(inputs, &new_numbers);
     // Every other item denotes a kept one, or is undefined.
     for (n, Input { name, module }) in inputs.iter().enumerate() {
         let mut missing = |symbol: &str| {
@@ -110,26 +111,26 @@ pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module,
             });
         };
         for (i, f) in module.functions.iter().enumerate() {
-            let item = Item::Func(i);
-            if resolve::lead(inputs, &chosen, &mut places, (n, item)) {
+            let item = LinkItem::Func(i);
+            if resolve::lead(inputs, &chosen, &mut new_numbers, (n, item)) {
                 continue;
             }
             if used.contains(&(n, item)) && !provided(&f.name) {
                 missing(&f.name);
             }
-            places.keep(n, item, out.functions.len());
+            new_numbers.keep(n, item, out.functions.len());
             out.functions.push(f.clone());
             function_of.push(n);
         }
         for (i, v) in module.globals.iter().enumerate() {
-            let item = Item::Var(i);
-            if resolve::lead(inputs, &chosen, &mut places, (n, item)) {
+            let item = LinkItem::Var(i);
+            if resolve::lead(inputs, &chosen, &mut new_numbers, (n, item)) {
                 continue;
             }
             if used.contains(&(n, item)) {
                 missing(&v.name);
             }
-            places.keep(n, item, out.globals.len());
+            new_numbers.keep(n, item, out.globals.len());
             out.globals.push(v.clone());
             global_of.push(n);
         }
@@ -140,11 +141,11 @@ pub fn link(inputs: &[Input], provided: &dyn Fn(&str) -> bool) -> Result<Module,
     let shifts = shifts(&mut out, inputs);
     for (f, n) in out.functions.iter_mut().zip(function_of) {
         if let Some(body) = &mut f.body {
-            renumber::body(body, &places, n, shifts[n]);
+            renumber::body(body, &new_numbers, n, shifts[n]);
         }
     }
     for (v, n) in out.globals.iter_mut().zip(global_of) {
-        renumber::initializer(&mut v.init, &places, n);
+        renumber::initializer(&mut v.init, &new_numbers, n);
     }
     Ok(out)
 }

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::renumber::Places;
-use super::{At, Input, Item, LinkError, LinkErrorKind, is_dynamic_shared, is_global};
+use super::renumber::NewNumbers;
+use super::{Input, ItemRef, LinkError, LinkErrorKind, LinkItem, is_dynamic_shared, is_global};
 use crate::ir::{Function, Linkage, Module, Space, Variable};
 
 /// The definition of each name that modules share.
-pub(super) type Chosen<'a> = HashMap<&'a str, At>;
+pub(super) type Definitions<'a> = HashMap<&'a str, ItemRef>;
 
 /// Strength of a definition.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,15 +54,15 @@ fn variable_strength(v: &Variable) -> Option<Strength> {
 }
 
 /// Chooses the definition of every shared name. Reports duplicate definitions and inconsistent declarations.
-pub(super) fn definitions<'a>(inputs: &'a [Input], errors: &mut Vec<LinkError>) -> Chosen<'a> {
-    let mut found: HashMap<&str, (At, Strength)> = HashMap::new();
+pub(super) fn definitions<'a>(inputs: &'a [Input], errors: &mut Vec<LinkError>) -> Definitions<'a> {
+    let mut found: HashMap<&str, (ItemRef, Strength)> = HashMap::new();
     for (n, Input { name, module }) in inputs.iter().enumerate() {
         let functions = module.functions.iter().enumerate();
         let functions = functions
-            .filter_map(|(i, f)| Some((&f.name, Item::Func(i), function_strength(module, i)?)));
+            .filter_map(|(i, f)| Some((&f.name, LinkItem::Func(i), function_strength(module, i)?)));
         let globals = module.globals.iter().enumerate();
         let globals =
-            globals.filter_map(|(i, v)| Some((&v.name, Item::Var(i), variable_strength(v)?)));
+            globals.filter_map(|(i, v)| Some((&v.name, LinkItem::Var(i), variable_strength(v)?)));
         for (symbol, item, strength) in functions.chain(globals) {
             let before = found.get(symbol.as_str()).copied();
             let twice = |s| matches!(s, Strength::Strong | Strength::Initialised);
@@ -82,7 +82,7 @@ pub(super) fn definitions<'a>(inputs: &'a [Input], errors: &mut Vec<LinkError>) 
             }
         }
     }
-    let chosen: Chosen<'_> = found
+    let chosen: Definitions<'_> = found
         .into_iter()
         .map(|(name, (at, _))| (name, at))
         .collect();
@@ -95,7 +95,7 @@ pub(super) fn definitions<'a>(inputs: &'a [Input], errors: &mut Vec<LinkError>) 
 /// Compares the declarations of a module with the definitions.
 fn agree(
     inputs: &[Input],
-    chosen: &Chosen<'_>,
+    chosen: &Definitions<'_>,
     n: usize,
     input: &Input,
     errors: &mut Vec<LinkError>,
@@ -112,12 +112,12 @@ fn agree(
     };
     for f in input.module.functions.iter().filter(|f| shared_function(f)) {
         match chosen.get(f.name.as_str()) {
-            Some(&(m, Item::Func(k))) if m != n => {
+            Some(&(m, LinkItem::Func(k))) if m != n => {
                 if let Some(how) = function_difference(f, &inputs[m].module.functions[k]) {
                     differ(&f.name, m, how);
                 }
             }
-            Some(&(m, Item::Var(_))) => {
+            Some(&(m, LinkItem::Var(_))) => {
                 differ(&f.name, m, "a function here, a variable there".into())
             }
             _ => {}
@@ -126,12 +126,12 @@ fn agree(
     let shared = |v: &&Variable| v.linkage != Linkage::None && !is_dynamic_shared(v);
     for v in input.module.globals.iter().filter(shared) {
         match chosen.get(v.name.as_str()) {
-            Some(&(m, Item::Var(k))) if m != n => {
+            Some(&(m, LinkItem::Var(k))) if m != n => {
                 if let Some(how) = variable_difference(v, &inputs[m].module.globals[k]) {
                     differ(&v.name, m, how);
                 }
             }
-            Some(&(m, Item::Func(_))) => {
+            Some(&(m, LinkItem::Func(_))) => {
                 differ(&v.name, m, "a variable here, a function there".into())
             }
             _ => {}
@@ -196,27 +196,32 @@ fn space(space: Space) -> &'static str {
 
 /// Maps an item that was not kept to the target of its alias or to the chosen definition of its name. Returns whether the
 /// item is mapped.
-pub(super) fn lead(inputs: &[Input], chosen: &Chosen<'_>, places: &mut Places, at: At) -> bool {
+pub(super) fn lead(
+    inputs: &[Input],
+    chosen: &Definitions<'_>,
+    new_numbers: &mut NewNumbers,
+    at: ItemRef,
+) -> bool {
     // Follows names and aliases, at most once through every module.
     let mut here = at;
     for _ in 0..=2 * inputs.len() {
-        if let Some(place) = places.of(here.0, here.1) {
-            places.keep(at.0, at.1, place);
+        if let Some(number) = new_numbers.of(here.0, here.1) {
+            new_numbers.keep(at.0, at.1, number);
             return true;
         }
         let module = &inputs[here.0].module;
         let (name, shared) = match here.1 {
-            Item::Func(i) => (
+            LinkItem::Func(i) => (
                 &module.functions[i].name,
                 shared_function(&module.functions[i]),
             ),
-            Item::Var(i) => (
+            LinkItem::Var(i) => (
                 &module.globals[i].name,
                 module.globals[i].linkage != Linkage::None,
             ),
         };
         let own = match here.1 {
-            Item::Func(i) => Item::Func(target_of(module, i)),
+            LinkItem::Func(i) => LinkItem::Func(target_of(module, i)),
             var => var,
         };
         here = match chosen.get(name.as_str()) {

@@ -84,7 +84,7 @@ fn an_undefined_symbol_is_reported_with_its_user() {
         "{}",
         found[0].1
     );
-    // An unused declaration is no error.
+    // An unused declaration is not an error.
     linked(&[input(
         "a",
         ".extern .func helper; .extern .global .u32 x; .visible .entry k() { ret; }",

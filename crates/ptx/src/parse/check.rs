@@ -3,11 +3,13 @@
 //! A register fits an operand of the same width, unless one of them is an integer and the other a float. Loads, stores and
 //! conversions also take wider registers. Operands of opcodes without a [`shape`] are not checked.
 
-use crate::error::{Error, shown};
+use crate::error::{Error, shortened};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::lexer::Token;
-use crate::parse::operand_shapes::Want::{self, Address, Any, Bits, Is, Pred, Size, Wide};
+use crate::parse::operand_shapes::OperandRequirement::{
+    self, Address, Any, Bits, Is, Pred, Size, Wide,
+};
 use crate::parse::operand_shapes::shape;
 use crate::textures::TextureForm;
 
@@ -38,7 +40,7 @@ impl<'t> Parser<'t> {
             let Err(wrong) = form else { return Ok(()) };
             let token = self.operand_tokens.get(wrong.operand).copied();
             let token = token.unwrap_or(self.tok);
-            let message = format!("{}, at '{}'", wrong.message, shown(token.text));
+            let message = format!("{}, at '{}'", wrong.message, shortened(token.text));
             return Err(self.error(token, message));
         }
         let count = instr.operands.len();
@@ -59,7 +61,7 @@ impl<'t> Parser<'t> {
             let message = format!(
                 "'{}' takes {wanted} operands, found {count}, at '{}'",
                 instr.op,
-                shown(token.text)
+                shortened(token.text)
             );
             return Err(self.error(token, message));
         }
@@ -69,7 +71,7 @@ impl<'t> Parser<'t> {
         let has_destination = instr.has_destination();
         for (i, operand) in instr.operands.iter_mut().enumerate() {
             let token = self.operand_tokens.get(i).copied().unwrap_or(self.tok);
-            let want = shape.wants[i];
+            let requirement = shape.requirements[i];
             if i == 0 && has_destination {
                 match operand {
                     Operand::Reg(_)
@@ -81,7 +83,7 @@ impl<'t> Parser<'t> {
                     _ => {
                         return Err(self.error(
                             token,
-                            format!("'{}' cannot be written to", shown(token.text)),
+                            format!("'{}' cannot be written to", shortened(token.text)),
                         ));
                     }
                 }
@@ -95,7 +97,7 @@ impl<'t> Parser<'t> {
                 }
                 continue;
             }
-            self.fits(&function.body, operand, want, token)?;
+            self.fits(&function.body, operand, requirement, token)?;
         }
         self.vector_length(&function.body, instr)?;
         self.narrow_address(&function.body, instr)
@@ -116,7 +118,7 @@ impl<'t> Parser<'t> {
                 let token = self.operand_tokens.get(i).copied().unwrap_or(self.tok);
                 let message = format!(
                     "the register in the address '{}' has fewer than 64 bits",
-                    shown(token.text)
+                    shortened(token.text)
                 );
                 return Err(self.error(token, message));
             }
@@ -142,7 +144,7 @@ impl<'t> Parser<'t> {
         let message = format!(
             "'{}' moves {wanted} elements, '{}' has {length}",
             instr.op,
-            shown(token.text)
+            shortened(token.text)
         );
         Err(self.error(token, message))
     }
@@ -151,14 +153,14 @@ impl<'t> Parser<'t> {
         &self,
         body: &Body,
         operand: &mut Operand,
-        want: Want,
+        requirement: OperandRequirement,
         token: Token<'t>,
     ) -> Result<(), Error> {
         let refuse = |found: &str| {
-            let wanted = wanted(want);
+            let wanted = wanted(requirement);
             Err(self.error(
                 token,
-                format!("expected {wanted}, '{}' is {found}", shown(token.text)),
+                format!("expected {wanted}, '{}' is {found}", shortened(token.text)),
             ))
         };
         match operand {
@@ -172,17 +174,17 @@ impl<'t> Parser<'t> {
                 } else {
                     ty.bits() * vector
                 };
-                if matches!(operand, Operand::NotReg(_)) && !matches!(want, Pred | Any) {
+                if matches!(operand, Operand::NotReg(_)) && !matches!(requirement, Pred | Any) {
                     return refuse("a negated predicate");
                 }
-                if register_fits(want, ty, bits) {
+                if register_fits(requirement, ty, bits) {
                     Ok(())
                 } else {
                     refuse(&format!("a register of type {}", name(ty)))
                 }
             }
-            Operand::Neg(inner) => self.fits(body, inner, want, token),
-            Operand::Int(value) => match want {
+            Operand::Neg(inner) => self.fits(body, inner, requirement, token),
+            Operand::Int(value) => match requirement {
                 Pred => {
                     *value = i64::from(*value != 0);
                     Ok(())
@@ -191,7 +193,7 @@ impl<'t> Parser<'t> {
                 Address => refuse("a constant"),
                 _ => Ok(()),
             },
-            Operand::F32(_) | Operand::F64(_) => match want {
+            Operand::F32(_) | Operand::F64(_) => match requirement {
                 Any => Ok(()),
                 Is(Type::F32) | Wide(Type::F32) | Size(Type::F32) => {
                     *operand = Operand::F32(single(operand));
@@ -215,15 +217,15 @@ impl<'t> Parser<'t> {
             },
             Operand::Pair(first, second) => {
                 // The second half of every pair is a predicate.
-                for (half, want) in [(first, want), (second, Pred)] {
+                for (half, requirement) in [(first, requirement), (second, Pred)] {
                     if !matches!(**half, Operand::Sink) {
-                        self.fits(body, half, want, token)?;
+                        self.fits(body, half, requirement, token)?;
                     }
                 }
                 Ok(())
             }
             Operand::Vector(elements) => {
-                let each = match want {
+                let each = match requirement {
                     Wide(t) => Wide(t),
                     Size(t) if matches!(elements.len(), 2 | 4) => {
                         Bits(t.bits() / elements.len() as u32)
@@ -248,9 +250,9 @@ impl<'t> Parser<'t> {
                     Special::GridId => None,
                     _ => Some(false),
                 };
-                match want {
+                match requirement {
                     _ if *special == Special::IsExplicitCluster => {
-                        if matches!(want, Pred | Any) {
+                        if matches!(requirement, Pred | Any) {
                             Ok(())
                         } else {
                             refuse("a predicate")
@@ -261,17 +263,17 @@ impl<'t> Parser<'t> {
                     _ => refuse("a special register; move it into a register first"),
                 }
             }
-            Operand::Var(var, offset) if matches!(want, Address) => {
+            Operand::Var(var, offset) if matches!(requirement, Address) => {
                 *operand = Operand::Addr(Base::Var(*var), *offset);
                 Ok(())
             }
-            Operand::Var(..) | Operand::Func(_) => match want {
+            Operand::Var(..) | Operand::Func(_) => match requirement {
                 Size(_) | Any => Ok(()),
                 _ => refuse("an address; move it into a register first"),
             },
-            Operand::Addr(..) if matches!(want, Address | Any) => Ok(()),
+            Operand::Addr(..) if matches!(requirement, Address | Any) => Ok(()),
             Operand::Addr(..) => refuse("an address in brackets"),
-            _ if matches!(want, Any) => Ok(()),
+            _ if matches!(requirement, Any) => Ok(()),
             Operand::Sink => refuse("nothing"),
             _ => refuse("none"),
         }
@@ -283,8 +285,8 @@ fn is_float(ty: Type) -> bool {
 }
 
 /// Whether a register of this type with `bits` bits in total fits.
-fn register_fits(want: Want, ty: Type, bits: u32) -> bool {
-    match want {
+fn register_fits(requirement: OperandRequirement, ty: Type, bits: u32) -> bool {
+    match requirement {
         Any => true,
         Pred => ty == Type::Pred,
         Address => false,
@@ -302,8 +304,8 @@ fn register_fits(want: Want, ty: Type, bits: u32) -> bool {
 }
 
 /// Describes the wanted operand.
-fn wanted(want: Want) -> String {
-    match want {
+fn wanted(requirement: OperandRequirement) -> String {
+    match requirement {
         Any => "an operand".to_string(),
         Pred => "a predicate".to_string(),
         Address => "an address in brackets".to_string(),

@@ -1,6 +1,6 @@
 //! Constant expressions (PTX ISA, "Constant Expressions").
 
-use crate::error::{Error, shown};
+use crate::error::{Error, shortened};
 use crate::parse::Parser;
 use crate::parse::lexer::{Token, TokenKind};
 
@@ -107,7 +107,7 @@ impl<'t> Parser<'t> {
                 token,
                 format!(
                     "expected {what}, found the floating-point constant '{}'",
-                    shown(token.text)
+                    shortened(token.text)
                 ),
             )),
         }
@@ -120,7 +120,10 @@ impl<'t> Parser<'t> {
         u32::try_from(value).map_err(|_| {
             self.error(
                 token,
-                format!("expected {what}, '{}' is out of range", shown(token.text)),
+                format!(
+                    "expected {what}, '{}' is out of range",
+                    shortened(token.text)
+                ),
             )
         })
     }

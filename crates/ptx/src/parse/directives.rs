@@ -1,7 +1,7 @@
 //! Directives of module scope and of bodies (PTX ISA, "Directives").
 
 use crate::ErrorKind;
-use crate::error::{Error, shown};
+use crate::error::{Error, shortened};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::lexer::TokenKind;
@@ -42,7 +42,7 @@ const ARCHITECTURES: &[(u32, bool)] = &[
     (121, true),
 ];
 
-/// Whether a word of `.target` names an architecture of the list above.
+/// Whether a word of `.target` names an architecture in [`ARCHITECTURES`].
 fn known_architecture(word: &str) -> bool {
     let Some(number) = word.strip_prefix("sm_") else {
         return false;
@@ -92,7 +92,7 @@ impl<'t> Parser<'t> {
             let (a, b) = crate::NEWEST_VERSION;
             let message = format!(
                 "PTX version '{}' is newer than {a}.{b}, the newest that is supported",
-                shown(token.text)
+                shortened(token.text)
             );
             return Err(self.error_of(
                 ErrorKind::UnsupportedVersion,
@@ -118,7 +118,7 @@ impl<'t> Parser<'t> {
                 "debug" | "texmode_unified" | "texmode_independent" | "map_f64_to_f32"
             );
             if first && !known_architecture(word.text) {
-                let message = format!("unknown target '{}'", shown(word.text));
+                let message = format!("unknown target '{}'", shortened(word.text));
                 return Err(self.error_of(
                     ErrorKind::UnsupportedTarget,
                     word.pos,
@@ -129,7 +129,7 @@ impl<'t> Parser<'t> {
             if !first && !option && !known_architecture(word.text) {
                 return Err(self.error(
                     word,
-                    format!("unknown target option '{}'", shown(word.text)),
+                    format!("unknown target option '{}'", shortened(word.text)),
                 ));
             }
             self.module.target.push(word.text.to_string());
@@ -178,7 +178,7 @@ impl<'t> Parser<'t> {
                     token,
                     format!(
                         "expected an address size of 32 or 64, found '{}'",
-                        shown(token.text)
+                        shortened(token.text)
                     ),
                 ))
             }
@@ -194,7 +194,7 @@ impl<'t> Parser<'t> {
             _ if self.at_space() => self.declaration(linkage),
             _ => Err(self.error(
                 self.tok,
-                format!("unknown directive '{}'", shown(self.tok.text)),
+                format!("unknown directive '{}'", shortened(self.tok.text)),
             )),
         }
     }
@@ -229,7 +229,7 @@ impl<'t> Parser<'t> {
             _ if self.at_space() => self.declaration(Linkage::None),
             _ => Err(self.error(
                 self.tok,
-                format!("unknown directive '{}'", shown(self.tok.text)),
+                format!("unknown directive '{}'", shortened(self.tok.text)),
             )),
         }
     }
@@ -271,7 +271,7 @@ impl<'t> Parser<'t> {
                         _ => {
                             return Err(self.error(
                                 word,
-                                format!("unknown attribute '{}' of '.loc'", shown(word.text)),
+                                format!("unknown attribute '{}' of '.loc'", shortened(word.text)),
                             ));
                         }
                     }
@@ -316,9 +316,10 @@ impl<'t> Parser<'t> {
             *id = match self.names.get(name.text) {
                 Some(Symbol::Func(f)) => *f,
                 _ => {
-                    return Err(
-                        self.error(name, format!("'{}' is not a function", shown(name.text)))
-                    );
+                    return Err(self.error(
+                        name,
+                        format!("'{}' is not a function", shortened(name.text)),
+                    ));
                 }
             };
         }

@@ -1,6 +1,6 @@
 //! Kernels, functions and prototypes (PTX ISA, "Kernel and Function Directives", "Performance-Tuning Directives").
 
-use crate::error::{Error, shown};
+use crate::error::{Error, shortened};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::lexer::{Token, TokenKind};
@@ -66,7 +66,7 @@ impl<'t> Parser<'t> {
             return Ok(());
         };
         if let Some((label, pos)) = scopes.undefined() {
-            let message = format!("the label '{}' is not defined", shown(label));
+            let message = format!("the label '{}' is not defined", shortened(label));
             return Err(self.error_of(crate::ErrorKind::Invalid, pos, label, message));
         }
         scopes.close();
@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
         if fresh {
             return Ok(());
         }
-        let message = format!("the parameter '{}' is declared twice", shown(name));
+        let message = format!("the parameter '{}' is declared twice", shortened(name));
         Err(self.error_of(crate::ErrorKind::Invalid, var.pos, name, message))
     }
 
@@ -120,7 +120,10 @@ impl<'t> Parser<'t> {
             }
             Some(Symbol::Func(id)) => *id,
             Some(_) => {
-                return Err(self.error(name, format!("'{}' is declared twice", shown(name.text))));
+                return Err(self.error(
+                    name,
+                    format!("'{}' is declared twice", shortened(name.text)),
+                ));
             }
         };
         let was = &mut self.module.functions[old.0 as usize];
@@ -130,12 +133,12 @@ impl<'t> Parser<'t> {
         {
             return Err(self.error(
                 name,
-                format!("'{}' differs from its declaration", shown(name.text)),
+                format!("'{}' differs from its declaration", shortened(name.text)),
             ));
         }
         let noreturn = was.noreturn || function.noreturn;
         if defined && self.defined[old.0 as usize] {
-            return Err(self.error(name, format!("'{}' is defined twice", shown(name.text))));
+            return Err(self.error(name, format!("'{}' is defined twice", shortened(name.text))));
         }
         if defined {
             *was = function;
@@ -176,7 +179,7 @@ impl<'t> Parser<'t> {
                         token,
                         format!(
                             "unknown directive '{}' before a function's body",
-                            shown(token.text)
+                            shortened(token.text)
                         ),
                     ));
                 }
@@ -197,7 +200,7 @@ impl<'t> Parser<'t> {
                 if both {
                     let message = format!(
                         "'{}' in a function with both '{one}' and '{other}': one of them is allowed",
-                        shown(token.text)
+                        shortened(token.text)
                     );
                     return Err(self.error(token, message));
                 }
@@ -216,9 +219,9 @@ impl<'t> Parser<'t> {
                 token,
                 format!(
                     "'{}' takes numbers from 1 to {}, not '{}'",
-                    shown(directive.text),
+                    shortened(directive.text),
                     u32::MAX,
-                    shown(token.text)
+                    shortened(token.text)
                 ),
             )),
         }

@@ -1,6 +1,6 @@
 //! Initial contents of variables (PTX ISA, "Initializers").
 
-use crate::error::{Error, shown};
+use crate::error::{Error, shortened};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, PRODUCT};
@@ -16,7 +16,7 @@ impl<'t> Parser<'t> {
                 token,
                 format!(
                     "only '.global' and '.const' variables have initial values, at '{}'",
-                    shown(token.text)
+                    shortened(token.text)
                 ),
             ));
         }
@@ -100,7 +100,7 @@ impl<'t> Parser<'t> {
                         token,
                         format!(
                             "more initial values than the variable holds, at '{}'",
-                            shown(token.text)
+                            shortened(token.text)
                         ),
                     ));
                 }
@@ -130,7 +130,7 @@ impl<'t> Parser<'t> {
                     token,
                     format!(
                         "the mask '{}' does not select a single byte",
-                        shown(token.text)
+                        shortened(token.text)
                     ),
                 ));
             }
@@ -154,7 +154,7 @@ impl<'t> Parser<'t> {
             name = self.ident("a variable")?;
         }
         let mut offset = 0i64;
-        // The offset may stand inside or after the parentheses.
+        // The offset may be inside or after the parentheses.
         for inside in [true, false] {
             while self.at(b'+') || self.at(b'-') {
                 let minus = self.bump().is(b'-');
@@ -162,7 +162,7 @@ impl<'t> Parser<'t> {
                 let Constant::Int(value, _) = self.binary(PRODUCT)? else {
                     return Err(self.error(
                         at,
-                        format!("expected an integer offset, found '{}'", shown(at.text)),
+                        format!("expected an integer offset, found '{}'", shortened(at.text)),
                     ));
                 };
                 offset = if minus {
@@ -180,7 +180,7 @@ impl<'t> Parser<'t> {
                 token,
                 format!(
                     "the address '{}' does not fit the variable's type",
-                    shown(token.text)
+                    shortened(token.text)
                 ),
             ));
         }
@@ -192,7 +192,7 @@ impl<'t> Parser<'t> {
                 byte,
             }),
             Symbol::Func(func) => Ok(InitElem::Func { func, byte }),
-            _ => Err(self.error(name, format!("'{}' has no address", shown(name.text)))),
+            _ => Err(self.error(name, format!("'{}' has no address", shortened(name.text)))),
         }
     }
 

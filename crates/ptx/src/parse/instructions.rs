@@ -1,6 +1,6 @@
 //! Instructions and the other statements of a function's body.
 
-use crate::error::{Error, shown};
+use crate::error::{Error, shortened};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::lexer::{Token, TokenKind};
@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
                         _ => {
                             return Err(self.error(
                                 function,
-                                format!("'{}' is not a function", shown(function.text)),
+                                format!("'{}' is not a function", shortened(function.text)),
                             ));
                         }
                     }
@@ -107,7 +107,7 @@ impl<'t> Parser<'t> {
                 if !self.scopes().define_label(name.text) {
                     return Err(self.error(
                         name,
-                        format!("the label '{}' is defined twice", shown(name.text)),
+                        format!("the label '{}' is defined twice", shortened(name.text)),
                     ));
                 }
                 return Ok(());
@@ -121,7 +121,10 @@ impl<'t> Parser<'t> {
         if self.scopes().declare(name.text, symbol) {
             return Ok(());
         }
-        Err(self.error(name, format!("'{}' is declared twice", shown(name.text))))
+        Err(self.error(
+            name,
+            format!("'{}' is declared twice", shortened(name.text)),
+        ))
     }
 
     /// `@!p`.
@@ -141,7 +144,7 @@ impl<'t> Parser<'t> {
             name,
             format!(
                 "expected a predicate register, found '{}'",
-                shown(name.text)
+                shortened(name.text)
             ),
         ))
     }
@@ -172,7 +175,7 @@ impl<'t> Parser<'t> {
         let Some((op, used)) = opcode_lookup::find(first.text, &names) else {
             return Err(self.error(
                 first,
-                format!("unknown instruction '{}'", shown(first.text)),
+                format!("unknown instruction '{}'", shortened(first.text)),
             ));
         };
         let mut mods = Mods::default();
@@ -181,7 +184,7 @@ impl<'t> Parser<'t> {
             if !modifiers::apply(op, word.word(), &mut mods, &mut types) {
                 return Err(self.error(
                     *word,
-                    format!("'{op}' has no modifier '{}'", shown(word.text)),
+                    format!("'{op}' has no modifier '{}'", shortened(word.text)),
                 ));
             }
         }
@@ -252,7 +255,7 @@ impl<'t> Parser<'t> {
                 name,
                 format!(
                     "'{}' is not the label of a '.branchtargets'",
-                    shown(name.text)
+                    shortened(name.text)
                 ),
             )),
         }
@@ -269,7 +272,11 @@ impl<'t> Parser<'t> {
         let target = match self.lookup(name)? {
             Symbol::Func(f) => Operand::Func(f),
             Symbol::Reg(r) => Operand::Reg(r),
-            _ => return Err(self.error(name, format!("'{}' cannot be called", shown(name.text)))),
+            _ => {
+                return Err(
+                    self.error(name, format!("'{}' cannot be called", shortened(name.text)))
+                );
+            }
         };
         let mut arguments = Vec::new();
         let mut list = None;
@@ -285,7 +292,7 @@ impl<'t> Parser<'t> {
                     Symbol::CallTargets(i) => Operand::Targets(i),
                     Symbol::Var(v) => Operand::Var(v, 0),
                     _ => {
-                        let name = shown(token.text);
+                        let name = shortened(token.text);
                         return Err(self.error(
                             token,
                             format!("'{name}' is neither a prototype nor a list of targets"),
@@ -300,7 +307,7 @@ impl<'t> Parser<'t> {
                 if f.is_entry {
                     return Err(self.error(
                         name,
-                        format!("the kernel '{}' cannot be called", shown(name.text)),
+                        format!("the kernel '{}' cannot be called", shortened(name.text)),
                     ));
                 }
                 Some((&f.returns, &f.params))
@@ -312,7 +319,10 @@ impl<'t> Parser<'t> {
             (_, None) => {
                 return Err(self.error(
                     name,
-                    format!("the call through '{}' needs a prototype", shown(name.text)),
+                    format!(
+                        "the call through '{}' needs a prototype",
+                        shortened(name.text)
+                    ),
                 ));
             }
             _ => None,
@@ -325,7 +335,7 @@ impl<'t> Parser<'t> {
             {
                 let message = format!(
                     "'{}' takes {} arguments and returns {}, the call has {} and {}",
-                    shown(name.text),
+                    shortened(name.text),
                     wanted.len(),
                     wanted_returns.len(),
                     arguments.len(),

@@ -15,7 +15,7 @@ mod operands;
 mod scopes;
 mod variables;
 
-use crate::error::{Error, ErrorKind, shown};
+use crate::error::{Error, ErrorKind, shortened};
 use crate::ir::{FuncId, Module, Pos, SourceLoc};
 use crate::parse::lexer::{Lexer, Token, TokenKind};
 use crate::parse::scopes::{FunctionScopes, Names};
@@ -145,13 +145,13 @@ impl<'t> Parser<'t> {
     pub fn expected(&self, what: &str) -> Error {
         let token = self.tok;
         match token.kind {
-            TokenKind::Bad(why) => self.error(token, format!("{why} '{}'", shown(token.text))),
+            TokenKind::Bad(why) => self.error(token, format!("{why} '{}'", shortened(token.text))),
             TokenKind::End => {
                 self.error(token, format!("expected {what}, found the end of the text"))
             }
             _ => self.error(
                 token,
-                format!("expected {what}, found '{}'", shown(token.text)),
+                format!("expected {what}, found '{}'", shortened(token.text)),
             ),
         }
     }
@@ -166,7 +166,7 @@ impl<'t> Parser<'t> {
         Error {
             kind,
             pos,
-            token: shown(token),
+            token: shortened(token),
             message,
         }
     }
@@ -179,7 +179,7 @@ impl<'t> Parser<'t> {
         if self.depth >= DEEPEST {
             return Err(self.error(
                 self.tok,
-                format!("nested too deeply at '{}'", shown(self.tok.text)),
+                format!("nested too deeply at '{}'", shortened(self.tok.text)),
             ));
         }
         self.depth += 1;

@@ -60,7 +60,7 @@ mod tests {
     fn properties_of_every_opcode_agree_with_its_class() {
         for &op in Op::ALL {
             let class = op.class();
-            // The parser rejects an unknown modifier exactly where the class says so.
+            // The parser rejects an unknown modifier exactly for the classes that check modifiers.
             let known = with_modifiers(op, &["frobnicate"]);
             assert_eq!(known.is_none(), class.checks_modifiers(), "{op}");
             // Only computations take `.ftz` among the classes that check modifiers.

@@ -4,7 +4,7 @@ use crate::ir::*;
 
 /// Requirement of an operand.
 #[derive(Clone, Copy)]
-pub(crate) enum Want {
+pub(crate) enum OperandRequirement {
     /// A predicate.
     Pred,
     /// A value of this type.
@@ -21,29 +21,32 @@ pub(crate) enum Want {
     Any,
 }
 
-use Want::{Address, Any, Bits, Is, Pred, Size, Wide};
+use OperandRequirement::{Address, Any, Bits, Is, Pred, Size, Wide};
 
 /// The operands of an instruction: their least and greatest number, and the requirement of each.
-pub(crate) struct Shape {
+pub(crate) struct OperandShape {
     pub least: usize,
-    pub wants: [Want; 6],
+    pub requirements: [OperandRequirement; 6],
     pub most: usize,
 }
 
 /// A shape with exactly these operands.
-fn exactly<const N: usize>(wants: [Want; N]) -> Option<Shape> {
-    between(N, wants)
+fn exactly<const N: usize>(requirements: [OperandRequirement; N]) -> Option<OperandShape> {
+    between(N, requirements)
 }
 
 /// A shape with at least the first `least` of these operands.
-fn between<const N: usize>(least: usize, wants: [Want; N]) -> Option<Shape> {
+fn between<const N: usize>(
+    least: usize,
+    requirements: [OperandRequirement; N],
+) -> Option<OperandShape> {
     let mut all = [Any; 6];
-    for (to, from) in all.iter_mut().zip(wants) {
+    for (to, from) in all.iter_mut().zip(requirements) {
         *to = from;
     }
-    Some(Shape {
+    Some(OperandShape {
         least,
-        wants: all,
+        requirements: all,
         most: N,
     })
 }
@@ -60,7 +63,7 @@ fn doubled(ty: Type) -> Option<Type> {
 }
 
 /// The operands of an instruction; `None` if they are not checked.
-pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option<Shape> {
+pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option<OperandShape> {
     use Op::*;
     let first = types.first().copied();
     let second = types.get(1).copied();
@@ -112,7 +115,8 @@ pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option
         Mbarrier if mods.has("test_wait") || mods.has("try_wait") => {
             let phase = if mods.has("parity") { word } else { Bits(64) };
             let most = if mods.has("try_wait") { 4 } else { 3 };
-            return between(3, [Pred, Address, phase, word]).map(|shape| Shape { most, ..shape });
+            return between(3, [Pred, Address, phase, word])
+                .map(|shape| OperandShape { most, ..shape });
         }
         Mbarrier if mods.has("pending_count") => return exactly([word, Bits(64)]),
         Mbarrier if mods.has("arrive") || mods.has("arrive_drop") => {
@@ -176,28 +180,28 @@ pub(crate) fn shape(op: Op, mods: &Mods, types: &[Type], count: usize) -> Option
         Cvta => exactly([Size(t), Size(t)]),
         Mapa => exactly([is, Any, word]),
         Getctarank => exactly([word, Any]),
-        Ld | Ldu => between(2, [Wide(t), Address, Any]).map(|s| Shape {
+        Ld | Ldu => between(2, [Wide(t), Address, Any]).map(|s| OperandShape {
             most: 2 + policy,
             ..s
         }),
         St if mods.has("async") || mods.has("bulk") => None,
-        St => between(2, [Address, Wide(t), Any]).map(|s| Shape {
+        St => between(2, [Address, Wide(t), Any]).map(|s| OperandShape {
             most: 2 + policy,
             ..s
         }),
         Red if mods.has("async") => None,
         Atom | Red if mods.vector > 1 => None,
         Atom if mods.atom == Some(AtomOp::Cas) => {
-            between(4, [is, Address, is, is, Any]).map(|s| Shape {
+            between(4, [is, Address, is, is, Any]).map(|s| OperandShape {
                 most: 4 + policy,
                 ..s
             })
         }
-        Atom => between(3, [is, Address, is, Any]).map(|s| Shape {
+        Atom => between(3, [is, Address, is, Any]).map(|s| OperandShape {
             most: 3 + policy,
             ..s
         }),
-        Red => between(2, [Address, is, Any]).map(|s| Shape {
+        Red => between(2, [Address, is, Any]).map(|s| OperandShape {
             most: 2 + policy,
             ..s
         }),

@@ -1,6 +1,6 @@
 //! Operands (PTX ISA, "Instruction Operands").
 
-use crate::error::{Error, shown};
+use crate::error::{Error, shortened};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, PRODUCT};
@@ -13,7 +13,7 @@ impl<'t> Parser<'t> {
         let local = self.function.as_mut().and_then(|f| f.find(name.text));
         match local.or_else(|| self.names.get(name.text).copied()) {
             Some(symbol) => Ok(symbol),
-            None => Err(self.error(name, format!("'{}' is not declared", shown(name.text)))),
+            None => Err(self.error(name, format!("'{}' is not declared", shortened(name.text)))),
         }
     }
 
@@ -45,7 +45,7 @@ impl<'t> Parser<'t> {
                         name,
                         format!(
                             "'!' needs a predicate register, '{}' is none",
-                            shown(name.text)
+                            shortened(name.text)
                         ),
                     )),
                 }
@@ -118,7 +118,10 @@ impl<'t> Parser<'t> {
             let Constant::Int(value, _) = self.binary(PRODUCT)? else {
                 return Err(self.error(
                     token,
-                    format!("expected an integer offset, found '{}'", shown(token.text)),
+                    format!(
+                        "expected an integer offset, found '{}'",
+                        shortened(token.text)
+                    ),
                 ));
             };
             offset = if minus {
@@ -166,7 +169,7 @@ impl<'t> Parser<'t> {
                 _ => {
                     return Err(self.error(
                         token,
-                        format!("'{}' cannot stand in an address", shown(token.text)),
+                        format!("'{}' cannot be part of an address", shortened(token.text)),
                     ));
                 }
             });
@@ -202,7 +205,7 @@ impl<'t> Parser<'t> {
             token,
             format!(
                 "'{}' cannot be part of an address: it is not an integer of 32 or 64 bits",
-                shown(token.text)
+                shortened(token.text)
             ),
         ))
     }
@@ -227,7 +230,7 @@ impl<'t> Parser<'t> {
             Some(selector) => Ok(Operand::RegSelect(reg, selector)),
             None => Err(self.error(
                 word,
-                format!("the register has no part '{}'", shown(word.text)),
+                format!("the register has no part '{}'", shortened(word.text)),
             )),
         }
     }
@@ -244,8 +247,8 @@ impl<'t> Parser<'t> {
         {
             return Ok(None);
         }
-        let Which::Axes(make) = special else {
-            let Which::One(special) = special else {
+        let SpecialName::Axes(make) = special else {
+            let SpecialName::One(special) = special else {
                 return Ok(None);
             };
             return Ok(Some(Operand::Special(special)));
@@ -269,7 +272,11 @@ impl<'t> Parser<'t> {
             _ => {
                 return Err(self.error(
                     word,
-                    format!("'{}' has no component '{}'", name.text, shown(word.text)),
+                    format!(
+                        "'{}' has no component '{}'",
+                        name.text,
+                        shortened(word.text)
+                    ),
                 ));
             }
         }))
@@ -308,12 +315,12 @@ fn selector(word: &str) -> Option<Selector> {
     })
 }
 
-enum Which {
+enum SpecialName {
     One(Special),
     Axes(fn(u8) -> Special),
 }
 
-fn special_of(name: &str) -> Option<Which> {
+fn special_of(name: &str) -> Option<SpecialName> {
     use Special::*;
     let axes: fn(u8) -> Special = match name {
         "tid" => Tid,
@@ -324,9 +331,9 @@ fn special_of(name: &str) -> Option<Which> {
         "nclusterid" => NClusterId,
         "cluster_ctaid" => ClusterCtaId,
         "cluster_nctaid" => ClusterNCtaId,
-        _ => return scalar_of(name).map(Which::One),
+        _ => return scalar_of(name).map(SpecialName::One),
     };
-    Some(Which::Axes(axes))
+    Some(SpecialName::Axes(axes))
 }
 
 fn scalar_of(name: &str) -> Option<Special> {

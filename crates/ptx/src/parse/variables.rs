@@ -1,6 +1,6 @@
 //! Declarations of variables and registers (PTX ISA, "State Spaces, Types, and Variables").
 
-use crate::error::{Error, shown};
+use crate::error::{Error, shortened};
 use crate::ir::*;
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, SUM};
@@ -79,7 +79,7 @@ impl<'t> Parser<'t> {
                 self.tok,
                 format!(
                     "the predicate '{}' must be a register",
-                    shown(self.tok.text)
+                    shortened(self.tok.text)
                 ),
             ));
         }
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
             token,
             format!(
                 "the alignment '{}' is not a power of two",
-                shown(token.text)
+                shortened(token.text)
             ),
         ))
     }
@@ -147,7 +147,10 @@ impl<'t> Parser<'t> {
                 if length > i64::MAX as u64 {
                     return Err(self.error(
                         token,
-                        format!("the array length '{}' is out of range", shown(token.text)),
+                        format!(
+                            "the array length '{}' is out of range",
+                            shortened(token.text)
+                        ),
                     ));
                 }
                 dims.push(Some(length));
@@ -190,7 +193,7 @@ impl<'t> Parser<'t> {
         }
         let message = format!(
             "the variable '{}' is larger than the address space",
-            shown(&var.name)
+            shortened(&var.name)
         );
         Err(self.error_of(crate::ErrorKind::Invalid, var.pos, &var.name, message))
     }
@@ -241,7 +244,7 @@ impl<'t> Parser<'t> {
         if !fits {
             return Err(self.error(
                 first,
-                format!("'{}' cannot be declared here", shown(first.text)),
+                format!("'{}' cannot be declared here", shortened(first.text)),
             ));
         }
         let head = self.head(space)?;
@@ -258,8 +261,10 @@ impl<'t> Parser<'t> {
                 match value {
                     Constant::Int(count, _) if count <= MOST_REGISTERS => Some(count as u32),
                     _ => {
-                        return Err(self
-                            .error(token, format!("'{}' are too many names", shown(token.text))));
+                        return Err(self.error(
+                            token,
+                            format!("'{}' are too many names", shortened(token.text)),
+                        ));
                     }
                 }
             } else {
@@ -272,14 +277,15 @@ impl<'t> Parser<'t> {
                     None => scopes.declare_reg(name.text, head.ty, head.vector),
                 };
                 if !fresh {
-                    return Err(
-                        self.error(name, format!("'{}' is declared twice", shown(name.text)))
-                    );
+                    return Err(self.error(
+                        name,
+                        format!("'{}' is declared twice", shortened(name.text)),
+                    ));
                 }
             } else if count.is_some() {
                 let message = format!(
                     "only registers can have numbered names such as '{}'",
-                    shown(name.text)
+                    shortened(name.text)
                 );
                 return Err(self.error(name, message));
             } else {
@@ -320,16 +326,20 @@ impl<'t> Parser<'t> {
                     || old.ty.bits() != var.ty.bits()
                     || !(shared(old.linkage) || shared(var.linkage))
                 {
-                    return Err(
-                        self.error(name, format!("'{}' is declared twice", shown(name.text)))
-                    );
+                    return Err(self.error(
+                        name,
+                        format!("'{}' is declared twice", shortened(name.text)),
+                    ));
                 }
                 if var.linkage != Linkage::Extern {
                     *old = var;
                 }
                 Ok(())
             }
-            Some(_) => Err(self.error(name, format!("'{}' is declared twice", shown(name.text)))),
+            Some(_) => Err(self.error(
+                name,
+                format!("'{}' is declared twice", shortened(name.text)),
+            )),
         }
     }
 }
