@@ -45,9 +45,9 @@ runtime_entry_points! {
         let mut graph: CUgraph = std::ptr::null_mut();
         // The driver accepts null.
         let returned: *mut CUgraph = if out == 0 { std::ptr::null_mut() } else { &mut graph };
-        let ended = cu!(cuStreamEndCapture(handle::<PER_THREAD>(stream), returned));
+        let status = cu!(cuStreamEndCapture(handle::<PER_THREAD>(stream), returned));
         put_optional(out, graph as u64)?;
-        ended
+        status
     }
     fn is_capturing "cudaStreamIsCapturing" | "cudaStreamIsCapturing_ptsz" (stream: u64, out: u64) {
         non_null(out)?;

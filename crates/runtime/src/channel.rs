@@ -9,7 +9,7 @@ use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaChannelFormatKind as Chan
 use crate::array;
 use crate::checked::{non_null, plain, put};
 use crate::context;
-use crate::entry::{Entry, runtime_entry_points};
+use crate::entry::{EntryPoint, runtime_entry_points};
 use crate::errors::{Error, Res};
 
 plain!(cudaChannelFormatDesc);
@@ -157,7 +157,7 @@ runtime_entry_points! {
         put(out, from_driver(descriptor.Format, descriptor.NumChannels)?)
     }
     also [
-        Entry { name: "cudaCreateChannelDesc", address: create_channel_desc as *const c_void },
+        EntryPoint { name: "cudaCreateChannelDesc", address: create_channel_desc as *const c_void },
     ]
 }
 

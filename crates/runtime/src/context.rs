@@ -1,8 +1,9 @@
 //! Selection of the context in which a call works.
 //!
-//! The runtime has no contexts of its own: it works in the driver's current context, whoever created it. On a thread
-//! without one, it retains the primary context of the thread's device, once per process and device, and makes it
-//! current (CUDA runtime API, "Initialization" and "Interactions between the CUDA Runtime and Driver API").
+//! The runtime has no contexts of its own: it works in the driver's current context, also if the program created it
+//! with the driver API. On a thread without one, it retains the primary context of the thread's device, once per
+//! process and device, and makes it current (CUDA runtime API, "Initialization" and "Interactions between the CUDA
+//! Runtime and Driver API").
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -134,7 +135,7 @@ pub(crate) fn primary(device: CUdevice) -> Res<usize> {
     let handle = context as usize;
     let mut primaries = primaries();
     if let Some(handle) = held(&primaries) {
-        // Another thread was faster; one reference is enough.
+        // Another thread has retained it in the meantime; one reference is enough.
         drop(primaries);
         cu!(cuDevicePrimaryCtxRelease(device))?;
         return Ok(handle);

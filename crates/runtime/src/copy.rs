@@ -1,4 +1,4 @@
-//! Copies of contiguous memory, and what all copies share: the direction.
+//! Copies of contiguous memory, and the direction of all copies.
 
 use std::ffi::c_void;
 

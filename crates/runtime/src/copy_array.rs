@@ -13,7 +13,7 @@ use crate::{array, context};
 
 /// A position in an array: byte offset in the row, and row.
 #[derive(Clone, Copy)]
-struct Spot {
+struct ArrayPosition {
     array: u64,
     x: usize,
     y: usize,
@@ -21,8 +21,8 @@ struct Spot {
 
 /// One end of a copy.
 #[derive(Clone, Copy)]
-enum End {
-    Array(Spot),
+enum CopyEnd {
+    Array(ArrayPosition),
     /// Address, pitch, and memory type.
     Memory(u64, usize, CUmemorytype),
 }
@@ -30,7 +30,7 @@ enum End {
 /// Width in bytes, and rows.
 type Size = (usize, usize);
 
-fn plane(to: End, from: End, (width, height): Size, execution: Execution) -> Res {
+fn plane(to: CopyEnd, from: CopyEnd, (width, height): Size, execution: Execution) -> Res {
     if width == 0 || height == 0 {
         return Ok(());
     }
@@ -40,12 +40,12 @@ fn plane(to: End, from: End, (width, height): Size, execution: Execution) -> Res
         ..CUDA_MEMCPY2D::default()
     };
     match to {
-        End::Array(spot) => {
+        CopyEnd::Array(position) => {
             copy.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
-            copy.dstArray = spot.array as CUarray;
-            (copy.dstXInBytes, copy.dstY) = (spot.x, spot.y);
+            copy.dstArray = position.array as CUarray;
+            (copy.dstXInBytes, copy.dstY) = (position.x, position.y);
         }
-        End::Memory(address, pitch, memory) => {
+        CopyEnd::Memory(address, pitch, memory) => {
             check_pitch(pitch, width, height)?;
             copy.dstMemoryType = memory;
             copy.dstPitch = pitch;
@@ -57,12 +57,12 @@ fn plane(to: End, from: End, (width, height): Size, execution: Execution) -> Res
         }
     }
     match from {
-        End::Array(spot) => {
+        CopyEnd::Array(position) => {
             copy.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
-            copy.srcArray = spot.array as CUarray;
-            (copy.srcXInBytes, copy.srcY) = (spot.x, spot.y);
+            copy.srcArray = position.array as CUarray;
+            (copy.srcXInBytes, copy.srcY) = (position.x, position.y);
         }
-        End::Memory(address, pitch, memory) => {
+        CopyEnd::Memory(address, pitch, memory) => {
             check_pitch(pitch, width, height)?;
             copy.srcMemoryType = memory;
             copy.srcPitch = pitch;
@@ -117,16 +117,16 @@ fn internal(kind: u32) -> Res {
     }
 }
 
-/// Bytes per row of an array, after checking that `count` bytes from `spot` on lie in it.
-fn row_bytes(spot: Spot, count: usize) -> Res<usize> {
-    let descriptor = array::describe(spot.array)?;
-    let row = descriptor.Width * element_bytes(spot.array as CUarray)?;
+/// Bytes per row of an array, after checking that `count` bytes from `position` on lie in it.
+fn row_bytes(position: ArrayPosition, count: usize) -> Res<usize> {
+    let descriptor = array::describe(position.array)?;
+    let row = descriptor.Width * element_bytes(position.array as CUarray)?;
     let all = row.checked_mul(descriptor.Height.max(1));
     let end = row
-        .checked_mul(spot.y)
-        .and_then(|n| n.checked_add(spot.x)?.checked_add(count));
+        .checked_mul(position.y)
+        .and_then(|n| n.checked_add(position.x)?.checked_add(count));
     match (end, all) {
-        (Some(end), Some(all)) if spot.x < row && end <= all => Ok(row),
+        (Some(end), Some(all)) if position.x < row && end <= all => Ok(row),
         _ => Err(Error::INVALID_VALUE),
     }
 }
@@ -134,7 +134,7 @@ fn row_bytes(spot: Spot, count: usize) -> Res<usize> {
 /// Iterates over bytes in rows of `row` bytes; without a row length, the bytes are contiguous.
 #[derive(Clone, Copy)]
 struct Walk {
-    end: End,
+    end: CopyEnd,
     row: Option<usize>,
 }
 
@@ -142,54 +142,57 @@ impl Walk {
     /// Bytes until the end of the row.
     fn left(&self) -> usize {
         match (self.end, self.row) {
-            (End::Array(spot), Some(row)) => row.saturating_sub(spot.x),
+            (CopyEnd::Array(position), Some(row)) => row.saturating_sub(position.x),
             _ => usize::MAX,
         }
     }
 
     fn begins_a_row(&self) -> bool {
         match self.end {
-            End::Array(spot) => spot.x == 0,
-            End::Memory(..) => true,
+            CopyEnd::Array(position) => position.x == 0,
+            CopyEnd::Memory(..) => true,
         }
     }
 
     fn advance(&mut self, bytes: usize) -> Res {
         match &mut self.end {
-            End::Memory(address, ..) => {
+            CopyEnd::Memory(address, ..) => {
                 *address = address
                     .checked_add(bytes as u64)
                     .ok_or(Error::INVALID_VALUE)?;
             }
-            End::Array(spot) => {
+            CopyEnd::Array(position) => {
                 let row = self.row.unwrap_or(usize::MAX);
-                let at = spot.x.checked_add(bytes).ok_or(Error::INVALID_VALUE)?;
-                spot.y = spot.y.checked_add(at / row).ok_or(Error::INVALID_VALUE)?;
-                spot.x = at % row;
+                let at = position.x.checked_add(bytes).ok_or(Error::INVALID_VALUE)?;
+                position.y = position
+                    .y
+                    .checked_add(at / row)
+                    .ok_or(Error::INVALID_VALUE)?;
+                position.x = at % row;
             }
         }
         Ok(())
     }
 
     /// The current position as the start of several rows of `width` bytes.
-    fn with_pitch(&self, width: usize) -> End {
+    fn with_pitch(&self, width: usize) -> CopyEnd {
         match self.end {
-            End::Memory(address, _, memory) => End::Memory(address, width, memory),
+            CopyEnd::Memory(address, _, memory) => CopyEnd::Memory(address, width, memory),
             array => array,
         }
     }
 }
 
-fn walk(end: End, count: usize) -> Res<Walk> {
+fn walk(end: CopyEnd, count: usize) -> Res<Walk> {
     let row = match end {
-        End::Array(spot) => Some(row_bytes(spot, count)?),
-        End::Memory(..) => None,
+        CopyEnd::Array(position) => Some(row_bytes(position, count)?),
+        CopyEnd::Memory(..) => None,
     };
     Ok(Walk { end, row })
 }
 
 /// Copies `count` bytes, continuing in the next row of an array at the end of a row.
-fn run_on(to: End, from: End, mut count: usize, execution: Execution) -> Res {
+fn run_on(to: CopyEnd, from: CopyEnd, mut count: usize, execution: Execution) -> Res {
     if count == 0 {
         return Ok(());
     }
@@ -224,8 +227,8 @@ fn run_on(to: End, from: End, mut count: usize, execution: Execution) -> Res {
     Ok(())
 }
 
-const fn spot(array: u64, x: usize, y: usize) -> End {
-    End::Array(Spot { array, x, y })
+const fn position(array: u64, x: usize, y: usize) -> CopyEnd {
+    CopyEnd::Array(ArrayPosition { array, x, y })
 }
 
 runtime_entry_points! {
@@ -233,64 +236,64 @@ runtime_entry_points! {
         (to: u64, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32) {
         let memory = source(kind)?;
         context::current()?;
-        plane(spot(to, x, y), End::Memory(from, pitch, memory), (width, height), Execution::sync::<PER_THREAD>())
+        plane(position(to, x, y), CopyEnd::Memory(from, pitch, memory), (width, height), Execution::sync::<PER_THREAD>())
     }
     fn to_array_2d_async "cudaMemcpy2DToArrayAsync" | "cudaMemcpy2DToArrayAsync_ptsz"
         (to: u64, x: usize, y: usize, from: u64, pitch: usize, width: usize, height: usize, kind: u32, stream: u64) {
         let memory = source(kind)?;
         context::current()?;
         let execution = Execution::queued::<PER_THREAD>(stream);
-        plane(spot(to, x, y), End::Memory(from, pitch, memory), (width, height), execution)
+        plane(position(to, x, y), CopyEnd::Memory(from, pitch, memory), (width, height), execution)
     }
     fn from_array_2d "cudaMemcpy2DFromArray" | "cudaMemcpy2DFromArray_ptds"
         (to: u64, pitch: usize, from: u64, x: usize, y: usize, width: usize, height: usize, kind: u32) {
         let memory = target(kind)?;
         context::current()?;
-        plane(End::Memory(to, pitch, memory), spot(from, x, y), (width, height), Execution::sync::<PER_THREAD>())
+        plane(CopyEnd::Memory(to, pitch, memory), position(from, x, y), (width, height), Execution::sync::<PER_THREAD>())
     }
     fn from_array_2d_async "cudaMemcpy2DFromArrayAsync" | "cudaMemcpy2DFromArrayAsync_ptsz"
         (to: u64, pitch: usize, from: u64, x: usize, y: usize, width: usize, height: usize, kind: u32, stream: u64) {
         let memory = target(kind)?;
         context::current()?;
         let execution = Execution::queued::<PER_THREAD>(stream);
-        plane(End::Memory(to, pitch, memory), spot(from, x, y), (width, height), execution)
+        plane(CopyEnd::Memory(to, pitch, memory), position(from, x, y), (width, height), execution)
     }
     fn array_to_array_2d "cudaMemcpy2DArrayToArray" | "cudaMemcpy2DArrayToArray_ptds"
         (to: u64, to_x: usize, to_y: usize, from: u64, x: usize, y: usize, width: usize, height: usize, kind: u32) {
         internal(kind)?;
         context::current()?;
-        plane(spot(to, to_x, to_y), spot(from, x, y), (width, height), Execution::sync::<PER_THREAD>())
+        plane(position(to, to_x, to_y), position(from, x, y), (width, height), Execution::sync::<PER_THREAD>())
     }
     fn to_array "cudaMemcpyToArray" | "cudaMemcpyToArray_ptds"
         (to: u64, x: usize, y: usize, from: u64, count: usize, kind: u32) {
         let memory = source(kind)?;
         context::current()?;
-        run_on(spot(to, x, y), End::Memory(from, 0, memory), count, Execution::sync::<PER_THREAD>())
+        run_on(position(to, x, y), CopyEnd::Memory(from, 0, memory), count, Execution::sync::<PER_THREAD>())
     }
     fn to_array_async "cudaMemcpyToArrayAsync" | "cudaMemcpyToArrayAsync_ptsz"
         (to: u64, x: usize, y: usize, from: u64, count: usize, kind: u32, stream: u64) {
         let memory = source(kind)?;
         context::current()?;
         let execution = Execution::queued::<PER_THREAD>(stream);
-        run_on(spot(to, x, y), End::Memory(from, 0, memory), count, execution)
+        run_on(position(to, x, y), CopyEnd::Memory(from, 0, memory), count, execution)
     }
     fn from_array "cudaMemcpyFromArray" | "cudaMemcpyFromArray_ptds"
         (to: u64, from: u64, x: usize, y: usize, count: usize, kind: u32) {
         let memory = target(kind)?;
         context::current()?;
-        run_on(End::Memory(to, 0, memory), spot(from, x, y), count, Execution::sync::<PER_THREAD>())
+        run_on(CopyEnd::Memory(to, 0, memory), position(from, x, y), count, Execution::sync::<PER_THREAD>())
     }
     fn from_array_async "cudaMemcpyFromArrayAsync" | "cudaMemcpyFromArrayAsync_ptsz"
         (to: u64, from: u64, x: usize, y: usize, count: usize, kind: u32, stream: u64) {
         let memory = target(kind)?;
         context::current()?;
         let execution = Execution::queued::<PER_THREAD>(stream);
-        run_on(End::Memory(to, 0, memory), spot(from, x, y), count, execution)
+        run_on(CopyEnd::Memory(to, 0, memory), position(from, x, y), count, execution)
     }
     fn array_to_array "cudaMemcpyArrayToArray" | "cudaMemcpyArrayToArray_ptds"
         (to: u64, to_x: usize, to_y: usize, from: u64, x: usize, y: usize, count: usize, kind: u32) {
         internal(kind)?;
         context::current()?;
-        run_on(spot(to, to_x, to_y), spot(from, x, y), count, Execution::sync::<PER_THREAD>())
+        run_on(position(to, to_x, to_y), position(from, x, y), count, Execution::sync::<PER_THREAD>())
     }
 }

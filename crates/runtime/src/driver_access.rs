@@ -113,7 +113,9 @@ runtime_entry_points! {
         non_null(callback)?;
         non_null(out)?;
         let device = context::device(ordinal)?;
-        // SAFETY: as for the log's callback. The structure passed to it has the same layout in both libraries.
+        // SAFETY: a nullable function pointer has the size of an address, and every address is a valid value as long as
+        // it is not called; only the driver calls it, as the caller requested. The structure passed to it has the same
+        // layout in both libraries.
         let callback = unsafe { std::mem::transmute::<usize, CUasyncCallback>(callback as usize) };
         cu!(cuDeviceRegisterAsyncNotification(device, callback, data as *mut c_void, out as *mut _))
     }

@@ -7,13 +7,13 @@ use crate::errors::{Error, Res};
 use crate::thread;
 
 /// One entry point: exported name and address.
-pub(crate) struct Entry {
+pub(crate) struct EntryPoint {
     pub(crate) name: &'static str,
     pub(crate) address: *const c_void,
 }
 
 // SAFETY: an entry holds a constant name and a function address.
-unsafe impl Sync for Entry {}
+unsafe impl Sync for EntryPoint {}
 
 /// Defines entry points and the table `ENTRIES` that lists them.
 ///
@@ -35,13 +35,13 @@ macro_rules! runtime_entry_points {
             }
         )*
         /// The entry points of this file.
-        pub(crate) static ENTRIES: &[$crate::entry::Entry] = &[
+        pub(crate) static ENTRIES: &[$crate::entry::EntryPoint] = &[
             $(
-                $crate::entry::Entry {
+                $crate::entry::EntryPoint {
                     name: $c,
                     address: $name::<false> as *const std::ffi::c_void,
                 },
-                $($crate::entry::Entry {
+                $($crate::entry::EntryPoint {
                     name: $per_thread,
                     address: $name::<true> as *const std::ffi::c_void,
                 },)*

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_void};
 use cupyrite_sys::driver::CUresult;
 use cupyrite_sys::loader::{LoadError, LoadErrorKind};
 
-use crate::entry::{Entry, runtime_entry_points};
+use crate::entry::{EntryPoint, runtime_entry_points};
 use crate::thread;
 
 /// A `cudaError_t`; includes success, for a thread's last error.
@@ -245,7 +245,7 @@ runtime_entry_points! { quiet;
         }
     }
     also [
-        Entry { name: "cudaGetErrorName", address: name as *const c_void },
-        Entry { name: "cudaGetErrorString", address: string as *const c_void },
+        EntryPoint { name: "cudaGetErrorName", address: name as *const c_void },
+        EntryPoint { name: "cudaGetErrorString", address: string as *const c_void },
     ]
 }

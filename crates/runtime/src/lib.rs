@@ -1,9 +1,9 @@
 //! The CUDA runtime API in Rust, on any CUDA driver: the entry points of `libcudart` with the same names and the same C
 //! signatures, which call the driver through `cupyrite_sys::driver`.
 //!
-//! Belongs here: what the runtime adds to the driver: devices by ordinal, lazily created primary contexts, a thread's
-//! last error, copy directions, device properties, and the conversion of parameters and statuses. Does not belong here:
-//! the work itself, which a driver performs on a GPU or the CPU device.
+//! Belongs here: the additions of the runtime to the driver: devices by ordinal, lazily created primary contexts, a
+//! thread's last error, copy directions, device properties, and the conversion of parameters and statuses. Does not
+//! belong here: the work itself, which a driver performs on a GPU or the CPU device.
 //!
 //! An entry point is a thin shim made by `runtime_entry_points!`. Pointer arguments arrive as numbers, and memory that
 //! this crate accesses itself is checked first (`checked`). A panic never crosses the FFI boundary. Handles are the
@@ -51,12 +51,12 @@ mod texture;
 mod thread;
 mod version;
 
-use entry::Entry;
+use entry::EntryPoint;
 pub use errors::Error;
 
 /// All entry points by exported name.
-fn table() -> &'static HashMap<&'static str, &'static Entry> {
-    static TABLE: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
+fn table() -> &'static HashMap<&'static str, &'static EntryPoint> {
+    static TABLE: OnceLock<HashMap<&'static str, &'static EntryPoint>> = OnceLock::new();
     TABLE.get_or_init(|| {
         // Each module has a static `ENTRIES`.
         [
@@ -114,7 +114,7 @@ pub fn get_proc(name: &CStr) -> *const c_void {
     std::ptr::null()
 }
 
-/// Stands in for every unimplemented entry point. It reads no argument, so one function serves all signatures.
+/// Serves every unimplemented entry point. It reads no argument, so one function serves all signatures.
 extern "C" fn not_supported() -> u32 {
     entry::guard(|| Err(Error::NOT_SUPPORTED))
 }

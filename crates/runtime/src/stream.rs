@@ -139,7 +139,8 @@ runtime_entry_points! {
         context::current()?;
         // The callback types differ only in the name of the status type, and every driver code that can be passed has
         // the same number in the runtime.
-        // SAFETY: as in `host_function`.
+        // SAFETY: a nullable function pointer has the size of an address, and every address is a valid value as long as
+        // it is not called; only the driver calls it, in a stream, as the caller requested.
         let callback = unsafe { std::mem::transmute::<usize, CUstreamCallback>(callback as usize) };
         cu!(cuStreamAddCallback(handle::<PER_THREAD>(stream), callback, data as *mut c_void, flags))
     }

@@ -31,24 +31,24 @@ pub(crate) fn resource_to_driver(r: &cudaResourceDesc) -> Res<CUDA_RESOURCE_DESC
             out.res.array.hArray = unsafe { r.res.array.array }.cast();
         }
         cudaResourceType::cudaResourceTypeMipmappedArray => {
-            // SAFETY: as above.
+            // SAFETY: a handle is a number of any bits, and the whole union was read.
             out.res.mipmap.hMipmappedArray = unsafe { r.res.mipmap.mipmap }.cast();
         }
         cudaResourceType::cudaResourceTypeLinear => {
-            // SAFETY: as above: an address and integers.
+            // SAFETY: an address and integers are valid for any bits, and the whole union was read.
             let linear = unsafe { r.res.linear };
             let (format, channels) = channel::to_driver(&linear.desc)?;
-            // SAFETY: as above; the default zeroes the whole union.
+            // SAFETY: the default zeroes the whole union.
             let to = unsafe { &mut out.res.linear };
             to.devPtr = linear.devPtr as u64;
             (to.format, to.numChannels) = (format, channels);
             to.sizeInBytes = linear.sizeInBytes;
         }
         cudaResourceType::cudaResourceTypePitch2D => {
-            // SAFETY: as above.
+            // SAFETY: an address and integers are valid for any bits, and the whole union was read.
             let pitched = unsafe { r.res.pitch2D };
             let (format, channels) = channel::to_driver(&pitched.desc)?;
-            // SAFETY: as above.
+            // SAFETY: the default zeroes the whole union.
             let to = unsafe { &mut out.res.pitch2D };
             to.devPtr = pitched.devPtr as u64;
             (to.format, to.numChannels) = (format, channels);
@@ -71,11 +71,11 @@ pub(crate) fn resource_from_driver(r: &CUDA_RESOURCE_DESC) -> Res<cudaResourceDe
             out.res.array.array = unsafe { r.res.array.hArray }.cast();
         }
         cudaResourceType::cudaResourceTypeMipmappedArray => {
-            // SAFETY: as above.
+            // SAFETY: a handle is a number, and the driver wrote the union member that the type selects.
             out.res.mipmap.mipmap = unsafe { r.res.mipmap.hMipmappedArray }.cast();
         }
         cudaResourceType::cudaResourceTypeLinear => {
-            // SAFETY: as above.
+            // SAFETY: the driver wrote the union member that the type selects.
             let linear = unsafe { r.res.linear };
             // SAFETY: the default zeroes the whole union.
             let to = unsafe { &mut out.res.linear };
@@ -84,9 +84,9 @@ pub(crate) fn resource_from_driver(r: &CUDA_RESOURCE_DESC) -> Res<cudaResourceDe
             to.sizeInBytes = linear.sizeInBytes;
         }
         cudaResourceType::cudaResourceTypePitch2D => {
-            // SAFETY: as above.
+            // SAFETY: the driver wrote the union member that the type selects.
             let pitched = unsafe { r.res.pitch2D };
-            // SAFETY: as above.
+            // SAFETY: the default zeroes the whole union.
             let to = unsafe { &mut out.res.pitch2D };
             to.devPtr = pitched.devPtr as *mut _;
             to.desc = channel::from_driver(pitched.format, pitched.numChannels)?;
@@ -106,9 +106,9 @@ fn format(r: &CUDA_RESOURCE_DESC) -> Res<Option<CUarray_format>> {
             let handle = unsafe { r.res.array.hArray };
             Ok(Some(array::describe(handle as u64)?.Format))
         }
-        // SAFETY: as above.
+        // SAFETY: the type selects the union member, which `resource_to_driver` filled.
         cudaResourceType::cudaResourceTypeLinear => Ok(Some(unsafe { r.res.linear.format })),
-        // SAFETY: as above.
+        // SAFETY: the type selects the union member, which `resource_to_driver` filled.
         cudaResourceType::cudaResourceTypePitch2D => Ok(Some(unsafe { r.res.pitch2D.format })),
         _ => Ok(None),
     }

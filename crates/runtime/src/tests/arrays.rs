@@ -186,7 +186,7 @@ fn textures_and_surfaces() {
     };
     ok!("cudaCreateTextureObject", &mut texture, &linear, &t, 0u64);
     ok!("cudaGetTextureObjectResourceDesc", &mut from, texture);
-    // SAFETY: as above.
+    // SAFETY: the resource type selects the union member that was written.
     let got = unsafe { from.res.linear };
     assert_eq!(
         (got.devPtr as u64, got.sizeInBytes, got.desc.x),
