@@ -72,7 +72,7 @@ macro_rules! c_functions {
         ///
         /// # Safety
         ///
-        /// As the C function: pointers must be valid for what NVIDIA's documentation says the call does with them.
+        /// The contract of the C function: pointers must be valid for the accesses that NVIDIA's manual documents.
         #[inline]
         pub unsafe fn $name($($arg: $ty),*) -> Result<$ret, &'static $crate::loader::LoadError> {
             let address = $table.get($index::$name as usize)?;

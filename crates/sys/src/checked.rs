@@ -52,7 +52,7 @@ fn transfer(ours: *mut u8, theirs: u64, len: u64, direction: &Direction) -> Resu
             );
         }
         let n = (len - done).min(STEP) as usize;
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees `len` valid bytes at `ours`, of which `done` were moved.
         let mine = unsafe { ours.add(done as usize) };
         let local = libc::iovec {
             iov_base: mine.cast(),
@@ -131,7 +131,7 @@ fn through_pipe(
         }
         let mut got = 0;
         while got < put {
-            // SAFETY: as above; reads at most the bytes just written.
+            // SAFETY: `to` has room for the `put - got` bytes read, which are at most the bytes just written.
             let n =
                 unsafe { libc::read(pipe.0[0], to.add(got as usize).cast(), (put - got) as usize) };
             if n <= 0 {

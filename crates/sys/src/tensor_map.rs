@@ -1,8 +1,9 @@
 //! Description of a tensor map, and the rules that the driver sets for it.
 //!
-//! The rules are those of the manual, except where an H200's driver (580) is more permissive: strides of zero and strides
-//! smaller than a row, the address zero, and an interleaved layout of 32 bytes without a swizzle. They stand below the safe API, which reports a violation by parameter before it calls the driver, and below the
-//! CPU device, which implements the calls. Source: CUDA driver API, "Tensor Map Object Management".
+//! The rules are those of the manual, except where an H200's driver (580) is more permissive: strides of zero and
+//! strides smaller than a row, the address zero, and an interleaved layout of 32 bytes without a swizzle. The safe API
+//! uses them to name the invalid parameter before it calls the driver; the CPU device uses them to implement the calls.
+//! Source: CUDA driver API, "Tensor Map Object Management".
 
 use crate::driver::{
     CUtensorMapDataType as DataType, CUtensorMapFloatOOBfill as Fill, CUtensorMapIm2ColWideMode,
@@ -67,7 +68,7 @@ pub struct TensorMapDescription {
     pub swizzle: Swizzle,
     /// Promotion of the second-level cache.
     pub l2_promotion: CUtensorMapL2promotion,
-    /// What elements outside of the tensor read.
+    /// Value of elements outside of the tensor.
     pub fill: Fill,
 }
 
@@ -82,7 +83,7 @@ pub struct Violation {
     pub problem: String,
 }
 
-fn wrong<T>(
+fn violation<T>(
     parameter: &'static str,
     index: impl Into<Option<usize>>,
     problem: String,
@@ -117,7 +118,7 @@ pub fn half_bytes(data_type: DataType) -> Option<u32> {
     })
 }
 
-/// Whether the type is one of floating-point numbers.
+/// Whether the type is a floating-point type.
 pub fn is_float(data_type: DataType) -> bool {
     matches!(
         data_type,
@@ -142,7 +143,7 @@ fn swizzle_bytes(swizzle: Swizzle) -> Result<Option<u64>, Violation> {
         | Swizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B
         | Swizzle::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B => Some(128),
         _ => {
-            return wrong(
+            return violation(
                 "swizzle",
                 None,
                 format!("is {}, which is unknown", swizzle.0),
@@ -161,7 +162,7 @@ fn range<T: PartialOrd + std::fmt::Display>(
     if value >= least && value <= most {
         return Ok(());
     }
-    wrong(
+    violation(
         parameter,
         index,
         format!("is {value}; expected {least} to {most}"),
@@ -173,10 +174,10 @@ impl TensorMapDescription {
     ///
     /// # Errors
     ///
-    /// The first rule that they break.
+    /// The first violated rule.
     pub fn check(&self) -> Result<(), Violation> {
         let Some(half_bytes) = half_bytes(self.data_type) else {
-            return wrong(
+            return violation(
                 "tensorDataType",
                 None,
                 format!("is {}, which is unknown", self.data_type.0),
@@ -194,7 +195,7 @@ impl TensorMapDescription {
             _ => 1,
         };
         if !self.dims[0].is_multiple_of(granularity) {
-            return wrong(
+            return violation(
                 "globalDim",
                 0,
                 format!("is {}; expected a multiple of {granularity}", self.dims[0]),
@@ -202,7 +203,7 @@ impl TensorMapDescription {
         }
         for (index, &stride) in self.strides.iter().enumerate() {
             if !stride.is_multiple_of(alignment) || stride >= 1 << 40 {
-                return wrong(
+                return violation(
                     "globalStrides",
                     index,
                     format!(
@@ -252,7 +253,7 @@ impl TensorMapDescription {
         if self.fill == Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
             && !is_float(self.data_type)
         {
-            return wrong(
+            return violation(
                 "oobFill",
                 None,
                 "is NAN_REQUEST_ZERO_FMA, which needs a floating-point type".to_owned(),
@@ -276,7 +277,7 @@ impl TensorMapDescription {
             }
         };
         if !(least..=MAX_RANK).contains(&rank) {
-            return wrong(
+            return violation(
                 "tensorRank",
                 None,
                 format!("is {rank}; expected {least} to {MAX_RANK}{reason}"),
@@ -287,7 +288,7 @@ impl TensorMapDescription {
             ("elementStrides", self.element_strides.len(), rank),
         ] {
             if len != expected {
-                return wrong(
+                return violation(
                     name,
                     None,
                     format!("has {len} numbers; expected {expected}"),
@@ -308,7 +309,7 @@ impl TensorMapDescription {
             );
         let alignment = if wide { 32 } else { 16 };
         if !self.address.is_multiple_of(alignment) {
-            return wrong(
+            return violation(
                 "globalAddress",
                 None,
                 format!("is {:#x}; expected a multiple of {alignment}", self.address),
@@ -321,7 +322,7 @@ impl TensorMapDescription {
     fn check_tiled(&self, box_dims: &[u32]) -> Result<u32, Violation> {
         let rank = self.dims.len();
         if box_dims.len() != rank {
-            return wrong(
+            return violation(
                 "boxDim",
                 None,
                 format!("has {} numbers; expected {rank}", box_dims.len()),
@@ -336,7 +337,7 @@ impl TensorMapDescription {
                 | DataType::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B
         );
         if fixed && box_dims[0] != 128 {
-            return wrong(
+            return violation(
                 "boxDim",
                 0,
                 format!("is {}; expected 128 for this type", box_dims[0]),
@@ -357,7 +358,7 @@ impl TensorMapDescription {
             ("pixelBoxUpperCorner", upper),
         ] {
             if corner.len() != spatial {
-                return wrong(
+                return violation(
                     name,
                     None,
                     format!("has {} numbers; expected {spatial}", corner.len()),
@@ -382,7 +383,7 @@ impl TensorMapDescription {
             if self.interleave == Interleave::CU_TENSOR_MAP_INTERLEAVE_32B
                 && span.is_some_and(|bytes| bytes != 32)
             {
-                return wrong(
+                return violation(
                     "swizzle",
                     None,
                     "must be 32B or NONE for an interleaved layout of 32 bytes".to_owned(),
@@ -391,7 +392,7 @@ impl TensorMapDescription {
             return Ok(());
         }
         if !halves.is_multiple_of(32) {
-            return wrong(
+            return violation(
                 name,
                 index,
                 format!(
@@ -401,7 +402,7 @@ impl TensorMapDescription {
             );
         }
         match span {
-            Some(span) if halves > 2 * span => wrong(
+            Some(span) if halves > 2 * span => violation(
                 name,
                 index,
                 format!(
@@ -503,7 +504,7 @@ mod tests {
         assert_eq!(refused(|d| d.dims.clear()), ("tensorRank", None));
     }
 
-    /// What an H200's driver (580) accepts although the manual forbids it or does not mention it.
+    /// Arguments that an H200's driver (580) accepts although the manual forbids them or does not mention them.
     #[test]
     fn the_driver_is_more_permissive_than_its_manual() {
         let mut description = tiled(&[32, 8, 4]);

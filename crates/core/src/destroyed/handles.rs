@@ -1,13 +1,19 @@
 //! The handles of one kind that the program has destroyed.
 //!
-//! NVIDIA's driver gives the values of destroyed handles to new objects, so the notes are as many as the objects that lived at
-//! one time. The CPU device never does ([`NEVER_REUSED`]): its handles need no epoch, a bit says that a handle was destroyed,
-//! and 64 handles share a word.
+//! NVIDIA's driver reuses the values of destroyed handles, so there are at most as many records as objects were alive
+//! at the same time. The CPU device never reuses a value ([`NEVER_REUSED`]): its handles need no epoch, and a bit each,
+//! 64 in a word, records their destruction.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+<<<<<<< HEAD:crates/core/src/destroyed/handles.rs
 use cupyrite_sys::loader::NEVER_REUSED;
+=======
+/// The high bits of the handles of the CPU device. No mapped address has these bits, and no two objects have the same
+/// handle. The low four bits of such a handle are zero.
+pub const NEVER_REUSED: u64 = 0x00C0_0000_0000_0000;
+>>>>>>> ff19b1ed (Use the field's terms in cupyrite-sys):crates/sys/src/destroyed/handles.rs
 
 /// By handle or another address.
 pub(super) type ByHandle<T> = HashMap<usize, T, BuildHasherDefault<HandleHasher>>;
@@ -36,7 +42,7 @@ impl Hasher for HandleHasher {
 /// The destroyed handles of a kind.
 #[derive(Default)]
 pub(super) struct Handles {
-    /// The epoch after the last call that destroyed a handle whose value new objects get.
+    /// The epoch of the last call that destroyed a handle, for values that are reused.
     pub(super) reused: ByHandle<u32>,
     /// Destroyed handles that are never reused: a bit each, by [`place`].
     unique: ByHandle<u64>,
@@ -50,13 +56,13 @@ fn place(handle: usize) -> Option<(usize, u64)> {
     unique.then_some(((handle >> 10) as usize, 1 << (handle >> 4 & 63)))
 }
 
-/// Whether no other object gets this handle.
+/// Whether the value of this handle is never reused.
 pub(super) fn is_never_reused(handle: usize) -> bool {
     place(handle).is_some()
 }
 
 impl Handles {
-    /// Notes that a handle that is never reused is destroyed.
+    /// Records that a handle whose value is never reused is destroyed.
     pub(super) fn destroy(&mut self, handle: usize) {
         if let Some((word, bit)) = place(handle) {
             *self.unique.entry(word).or_default() |= bit;

@@ -1,8 +1,8 @@
-//! Memory that the program frees itself.
+//! Records memory that the program frees, so that its owners do not free it again.
 //!
-//! Programs free memory of their own far more often than other things, and the table of destroyed handles would grow with each
-//! address. So owners count themselves by address, in a small table: a call that frees memory without an owner pays one load
-//! there. Each call that frees memory is counted for the waits that follow ([`waits`]).
+//! Programs free memory far more often than they destroy handles, and a record of each address would let the table grow
+//! without limit. A small table therefore counts the owners by address: a call that frees memory without an owner pays
+//! one load. Each call that frees memory is counted for later waits ([`waits`]).
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,11 +13,10 @@ use cupyrite_sys::driver::{self, CUdeviceptr, CUresult, CUstream, Symbol};
 use cupyrite_sys::loader::{CudaLibrary, LoadError};
 use cupyrite_sys::waits;
 
-/// How many owners have memory at an address, by [`memory_slot`]. A program may free memory of its own all the time: only
-/// addresses that may have an owner are noted.
+/// Number of owners with memory at an address, by [`memory_slot`]. Only addresses that may have an owner are recorded.
 static OWNED_MEMORY: [AtomicU32; 4096] = [const { AtomicU32::new(0) }; 4096];
 
-/// The count of an address. The driver aligns memory to 256 bytes at least.
+/// The owner count of an address. The driver aligns memory to at least 256 bytes.
 #[inline(always)]
 fn memory_slot(address: u64) -> &'static AtomicU32 {
     let mixed = (address >> 8).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -25,7 +24,7 @@ fn memory_slot(address: u64) -> &'static AtomicU32 {
 }
 
 /// The epoch of memory that was just allocated and now has an owner: see [`OwnedKind::epoch`]. The owner calls
-/// [`disown_memory`] before it frees the memory. Nothing is noted of address 0.
+/// [`disown_memory`] before it frees the memory. Address 0 is not recorded.
 #[inline(always)]
 pub fn own_memory(address: u64) -> u32 {
     if address != 0 {
@@ -49,7 +48,7 @@ pub fn is_memory_freed(address: u64, created: u32) -> bool {
     OwnedKind::Memory.is_destroyed(address, std::ptr::null_mut(), created)
 }
 
-/// Makes the program's call that frees memory, noted before if the memory may have an owner.
+/// Makes the program's call that frees memory; first records the address if it may have an owner.
 fn noted_memory(address: u64, call: impl FnOnce() -> c_int) -> c_int {
     if memory_slot(address).load(Ordering::Acquire) == 0 {
         return call();
@@ -115,7 +114,7 @@ pub(super) fn wrapper(
 
 macro_rules! memory_owners {
     ($($name:ident($address:ident: $type:ty $(, $stream:ident: $stream_type:ty)?) $original:ident;)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, called by the memory's owner: not noted.")]
+        #[doc = concat!("`", stringify!($name), "`, called by the memory's owner: not recorded.")]
         ///
         /// # Errors
         ///
@@ -123,14 +122,14 @@ macro_rules! memory_owners {
         ///
         /// # Safety
         ///
-        /// As the function of the driver.
+        /// The contract of the driver's function.
         #[allow(non_snake_case)]
         #[inline(always)]
         pub unsafe fn $name(
             $address: $type
             $(, $stream: $stream_type)?
         ) -> Result<CUresult, &'static LoadError> {
-            // Resolves the function, which stores its address.
+            // Resolving the function stores its address.
             driver::TABLE.get(Symbol::$name as usize)?;
             // SAFETY: resolved above, with this signature; the caller's promise.
             let status = unsafe {
@@ -167,7 +166,7 @@ mod tests {
         assert!(!is_memory_freed(mine, created), "the call was refused");
         assert_eq!(noted_memory(mine, || 0), 0);
         assert!(is_memory_freed(mine, created));
-        // The driver gives the address to a new owner.
+        // The driver reuses the address for a new owner.
         let again = own_memory(mine);
         assert!(!is_memory_freed(mine, again) && is_memory_freed(mine, created));
         disown_memory(mine);

@@ -1,5 +1,6 @@
-//! Handles that the program destroyed itself, so that their owners do not use or destroy them again.
+//! Records the handles that the program destroys, so that their owners neither use nor destroy them again.
 //!
+<<<<<<< HEAD:crates/core/src/destroyed/mod.rs
 //! Safe code owns libraries, streams and events, and lends their handles. A program can destroy such a handle through the
 //! functions of `cupyrite_sys`'s tables: numba-cuda calls `cuLibraryUnload` on each reset. Measured on an H200 with NVIDIA's
 //! driver 580: unloading a library twice, destroying a stream twice, using either afterwards, and destroying a stream or an
@@ -14,11 +15,26 @@
 //!
 //! The CPU device gives each object a handle of its own: those are noted after the call, without an epoch
 //! ([`NEVER_REUSED`](cupyrite_sys::loader::NEVER_REUSED)).
+=======
+//! Safe code owns libraries, streams and events, and lends their handles. A program can destroy such a handle through
+//! the functions of this crate's tables: numba-cuda calls `cuLibraryUnload` on each reset. Measured on an H200 with
+//! NVIDIA's driver 580: unloading a library twice, destroying a stream twice, using either afterwards, and destroying a
+//! stream or an event of a context that was reset meanwhile crash. The driver has no query for the liveness of a
+//! handle, and it reuses the values of destroyed handles.
 //!
-//! Libraries belong to no context, and outlive a reset. Graphs do so as well, but their nodes refer to objects of their
-//! context: they are neither used nor destroyed after its reset. Destroying a graph destroys its nodes, which their
-//! definition notices. Calls that bypass the tables (ctypes, bindings of another package) are
-//! not seen.
+//! `wrap` therefore interposes a function of `wrappers.rs` on each call that destroys such a handle. The wrapper
+//! records the handle before the call: afterwards, another thread may get the same value. Each kind of handle has an
+//! epoch, which every such call advances. An owner keeps the epoch of its handle's creation; while the epoch is
+//! unchanged, its handle is live. Until a kind has its first owner, nothing is recorded: a program that uses only the
+//! bindings pays one load. Owners destroy their own handles through the functions of this module ([`cuLibraryUnload`],
+//! [`cuArrayDestroy`], ...), which record nothing.
+//!
+//! The CPU device never reuses handles: they are recorded after the call, without an epoch ([`NEVER_REUSED`]).
+>>>>>>> ff19b1ed (Use the field's terms in cupyrite-sys):crates/sys/src/destroyed.rs
+//!
+//! Libraries and graphs belong to no context and outlive a reset. The nodes of a graph refer to objects of their
+//! context: they are neither used nor destroyed after its reset. Destroying a graph destroys its nodes; the graph
+//! definition detects that. Calls that bypass the tables (ctypes, bindings of another package) are not recorded.
 
 mod handles;
 mod memory;
@@ -91,23 +107,23 @@ static EPOCHS: [AtomicU32; KINDS] = [const { AtomicU32::new(0) }; KINDS];
 /// Whether a kind has ever had an owner.
 static OWNED: [AtomicBool; KINDS] = [const { AtomicBool::new(false) }; KINDS];
 
-struct Table {
+struct DestroyedHandles {
     /// By [`OwnedKind`].
     handles: [Handles; KINDS],
-    /// The epochs after the last call that destroyed or reset a context, by [`OwnedKind`] of what belonged to it.
+    /// The epoch of the last call that destroyed or reset a context, by [`OwnedKind`] of the objects in it.
     contexts: [ByHandle<u32>; KINDS],
 }
 
 /// Null until the first use. A forked child starts with a table of its own: a thread of the parent, which the child does not
 /// have, may hold the lock.
-static TABLE: AtomicPtr<Mutex<Option<Table>>> = AtomicPtr::new(std::ptr::null_mut());
+static TABLE: AtomicPtr<Mutex<Option<DestroyedHandles>>> = AtomicPtr::new(std::ptr::null_mut());
 
 unsafe extern "C" fn start_anew_in_child() {
     TABLE.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
 /// Locks the table. No function of a CUDA library is called under this lock.
-fn table() -> MutexGuard<'static, Option<Table>> {
+fn table() -> MutexGuard<'static, Option<DestroyedHandles>> {
     let known = TABLE.load(Ordering::Acquire);
     let known = if known.is_null() { create() } else { known };
     // SAFETY: `create` made the pointer from a box, which is never freed.
@@ -117,7 +133,7 @@ fn table() -> MutexGuard<'static, Option<Table>> {
 
 /// The table's mutex, created by this call or by another thread meanwhile.
 #[cold]
-fn create() -> *mut Mutex<Option<Table>> {
+fn create() -> *mut Mutex<Option<DestroyedHandles>> {
     static WATCH_FORKS: Once = Once::new();
     // SAFETY: the handler only stores to an atomic, which the child of a multithreaded process may do.
     WATCH_FORKS.call_once(|| unsafe {
@@ -136,8 +152,8 @@ fn create() -> *mut Mutex<Option<Table>> {
 }
 
 impl OwnedKind {
-    /// The current epoch. An owner reads it right after its handle was created, and from then on destroyed handles of this
-    /// kind are noted.
+    /// The current epoch. An owner reads it right after its handle was created, and from then on destroyed handles of
+    /// this kind are recorded.
     #[inline(always)]
     pub fn epoch(self) -> u32 {
         let owned = &OWNED[self as usize];
@@ -180,16 +196,16 @@ impl OwnedKind {
     }
 }
 
-impl Table {
-    fn new() -> Table {
-        Table {
+impl DestroyedHandles {
+    fn new() -> DestroyedHandles {
+        DestroyedHandles {
             handles: Default::default(),
             contexts: Default::default(),
         }
     }
 }
 
-/// Makes the program's call that destroys a handle, and notes the handle unless the status is a refusal.
+/// Makes the program's call that destroys a handle, and records the handle unless the call was refused.
 fn noting(
     kind: OwnedKind,
     handle: usize,
@@ -200,7 +216,7 @@ fn noting(
         let status = call();
         if !is_refusal(status) {
             let mut table = table();
-            table.get_or_insert_with(Table::new).handles[kind as usize].destroy(handle);
+            table.get_or_insert_with(DestroyedHandles::new).handles[kind as usize].destroy(handle);
             kind.advance();
         }
         return status;
@@ -213,18 +229,19 @@ fn noting(
     status
 }
 
-/// Notes that the program destroys a handle; [`undo`] takes the result.
+/// Records that the program destroys a handle; the result is for [`undo`].
 fn note_handle(kind: OwnedKind, handle: usize) -> (u32, Option<u32>) {
     let mut table = table();
     let epoch = kind.advance();
-    let handles = &mut table.get_or_insert_with(Table::new).handles[kind as usize];
+    let handles = &mut table.get_or_insert_with(DestroyedHandles::new).handles[kind as usize];
     (epoch, handles.reused.insert(handle, epoch))
 }
 
-/// Takes a note back: the driver refused the call.
+/// Reverts a record: the driver refused the call.
 fn undo(kind: OwnedKind, handle: usize, (epoch, former): (u32, Option<u32>)) {
     let mut table = table();
-    let handles = &mut table.get_or_insert_with(Table::new).handles[kind as usize].reused;
+    let handles =
+        &mut table.get_or_insert_with(DestroyedHandles::new).handles[kind as usize].reused;
     if handles.get(&handle) == Some(&epoch) {
         match former {
             Some(former) => handles.insert(handle, former),
@@ -245,14 +262,14 @@ const OF_CONTEXT: [OwnedKind; 8] = [
     OwnedKind::GraphExec,
 ];
 
-/// The notes of a context, by [`OF_CONTEXT`].
+/// The records of a context, by [`OF_CONTEXT`].
 type ContextNotes = [(u32, Option<u32>); OF_CONTEXT.len()];
 
 /// The number of calls in progress that destroy or reset a context.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a call is in progress that destroys or resets a context. It may wait for work, which still uses what belongs to
-/// the context, although the context counts as destroyed.
+/// Whether a call is in progress that destroys or resets a context. The call may wait for work that still uses the
+/// objects of the context, although the context counts as destroyed.
 pub fn is_context_ending() -> bool {
     ENDING.load(Ordering::SeqCst) != 0
 }
@@ -265,21 +282,21 @@ fn ending(call: impl FnOnce() -> c_int) -> c_int {
     status
 }
 
-/// Notes that the program destroys or resets a context, with the objects in it; [`undo_context`] takes the result.
+/// Records that the program destroys or resets a context, with the objects in it; the result is for [`undo_context`].
 fn note_context(context: usize) -> ContextNotes {
     let mut table = table();
     OF_CONTEXT.map(|kind| {
         let epoch = kind.advance();
-        let contexts = &mut table.get_or_insert_with(Table::new).contexts[kind as usize];
+        let contexts = &mut table.get_or_insert_with(DestroyedHandles::new).contexts[kind as usize];
         (epoch, contexts.insert(context, epoch))
     })
 }
 
-/// Takes a note back: the driver refused the call.
+/// Reverts a record: the driver refused the call.
 fn undo_context(context: usize, notes: ContextNotes) {
     let mut table = table();
     for (kind, (epoch, former)) in OF_CONTEXT.into_iter().zip(notes) {
-        let contexts = &mut table.get_or_insert_with(Table::new).contexts[kind as usize];
+        let contexts = &mut table.get_or_insert_with(DestroyedHandles::new).contexts[kind as usize];
         if contexts.get(&context) == Some(&epoch) {
             match former {
                 Some(former) => contexts.insert(context, former),
@@ -289,8 +306,8 @@ fn undo_context(context: usize, notes: ContextNotes) {
     }
 }
 
-/// Whether a status means that nothing was destroyed: the arguments or the state did not allow the call. Any other status
-/// may be that of earlier work, which the call returns after it has destroyed the object.
+/// Whether a status means that nothing was destroyed: the arguments or the state did not allow the call. Any other
+/// status may be an error of earlier work, returned after the object was destroyed.
 fn is_refusal(status: c_int) -> bool {
     matches!(
         CUresult(status as _),
@@ -369,7 +386,7 @@ mod tests {
         assert!(kind.is_destroyed(handle(0x1000), NO_CONTEXT, first));
         assert!(!kind.is_destroyed(handle(0x1008), NO_CONTEXT, first));
         assert!(!OwnedKind::Stream.is_destroyed(handle(0x1000), NO_CONTEXT, first));
-        // The driver gives the value to a new object.
+        // The driver reuses the value for a new object.
         let second = kind.epoch();
         assert!(!kind.is_destroyed(handle(0x1000), NO_CONTEXT, second));
         assert_eq!(program_destroys(succeed, kind, 0x1000), 0);
@@ -387,7 +404,7 @@ mod tests {
         assert_eq!(program_destroys(succeed, kind, unique(1)), 0);
         assert!(kind.is_destroyed(handle(unique(1)), NO_CONTEXT, created));
         assert!(!kind.is_destroyed(handle(unique(2)), NO_CONTEXT, created));
-        // The second destruction is refused, and takes nothing back.
+        // The second destruction is refused; its undo changes nothing.
         assert_eq!(program_destroys(refuse, kind, unique(1)), 400);
         assert!(kind.is_destroyed(handle(unique(1)), NO_CONTEXT, created));
     }

@@ -1,5 +1,5 @@
-//! The functions that replace, in the tables, those which destroy handles: each notes the handle and calls the original.
-//! Also the functions through which owners destroy their own handles, which note nothing.
+//! Wrappers of the functions that destroy handles: each records the handle and calls the original. Also the functions
+//! through which owners destroy their own handles, which record nothing.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -13,7 +13,7 @@ use cupyrite_sys::driver::{
 };
 use cupyrite_sys::loader::{CudaLibrary, LoadError};
 
-/// A function that destroys something, and the address that its wrapper replaced.
+/// A function that destroys an object: the address that its wrapper replaced.
 pub(super) struct Original(pub(super) AtomicPtr<c_void>);
 
 impl Original {
@@ -34,11 +34,11 @@ impl Original {
         }
     }
 
-    /// Makes the program's call, noted before.
+    /// Records the handle, then makes the program's call.
     ///
     /// # Safety
     ///
-    /// As [`Original::call`].
+    /// The contract of [`Original::call`].
     pub(super) unsafe fn noted(&self, kind: OwnedKind, handle: *mut c_void) -> c_int {
         if !OWNED[kind as usize].load(Ordering::Acquire) {
             // SAFETY: the caller's promise.
@@ -84,8 +84,8 @@ wrappers! {
     cu_link_destroy CU_LINK_DESTROY LinkState;
 }
 
-/// As [`Original::noted`], for a function of a compiler, which takes the address of a handle. Its owners call it as well: a
-/// note of their own handle concerns no other owner.
+/// [`Original::noted`] for a function of a compiler, which takes the address of a handle. Owners call it as well: the
+/// record of their own handle affects no other owner.
 ///
 /// # Safety
 ///
@@ -107,7 +107,8 @@ macro_rules! indirect_wrappers {
         static $original: Original = Original::new();
 
         unsafe extern "C" fn $wrapper(place: *mut *mut c_void) -> c_int {
-            // SAFETY: as in `wrappers`.
+            // SAFETY: `wrap` stores the original address before it returns this function; the caller upholds the
+            // contract of the C function.
             unsafe { noted_at(&$original, OwnedKind::$kind, place) }
         }
     )*};
@@ -144,7 +145,8 @@ macro_rules! object_wrappers {
         static $original: Original = Original::new();
 
         unsafe extern "C" fn $wrapper(object: u64) -> c_int {
-            // SAFETY: as in `wrappers`.
+            // SAFETY: `wrap` stores the original address before it returns this function; the caller upholds the
+            // contract of the C function.
             unsafe { noted_object(&$original, OwnedKind::$kind, object) }
         }
     )*};
@@ -165,7 +167,8 @@ static CUDA_DEVICE_RESET: Original = Original::new();
 unsafe extern "C" fn cu_ctx_destroy(context: *mut c_void) -> c_int {
     ending(|| {
         let note = note_context(context.addr());
-        // SAFETY: as in `wrappers`.
+        // SAFETY: `wrap` stores the original address before it returns this function; the caller upholds the contract
+        // of the C function.
         let status = unsafe { CU_CTX_DESTROY.call(context) };
         if is_refusal(status) {
             undo_context(context.addr(), note);
@@ -208,7 +211,7 @@ unsafe extern "C" fn cuda_device_reset() -> c_int {
     })
 }
 
-/// The address that the table gives out for a function: that of its wrapper, if it has one.
+/// The address that the symbol table returns for a function: that of its wrapper, if it has one.
 pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) -> *const c_void {
     type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
     type DestroyObject = unsafe extern "C" fn(u64) -> c_int;
@@ -340,7 +343,7 @@ pub(crate) fn wrap(library: CudaLibrary, name: &CStr, address: *const c_void) ->
 
 macro_rules! owners {
     ($($name:ident($handle:ident: $type:ty) $original:ident;)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, called by the handle's owner: not noted.")]
+        #[doc = concat!("`", stringify!($name), "`, called by the handle's owner: not recorded.")]
         ///
         /// # Errors
         ///
@@ -348,11 +351,11 @@ macro_rules! owners {
         ///
         /// # Safety
         ///
-        /// As the function of the driver.
+        /// The contract of the driver's function.
         #[allow(non_snake_case)]
         #[inline(always)]
         pub unsafe fn $name($handle: $type) -> Result<CUresult, &'static LoadError> {
-            // Resolves the function, which stores its address.
+            // Resolving the function stores its address.
             driver::TABLE.get(Symbol::$name as usize)?;
             // SAFETY: resolved above; the caller's promise.
             Ok(CUresult(unsafe { $original.call($handle) }.cast_unsigned()))
@@ -374,7 +377,7 @@ owners! {
 
 macro_rules! object_owners {
     ($($name:ident($object:ident: $type:ty) $original:ident;)*) => {$(
-        #[doc = concat!("`", stringify!($name), "`, called by the object's owner: not noted.")]
+        #[doc = concat!("`", stringify!($name), "`, called by the object's owner: not recorded.")]
         ///
         /// # Errors
         ///
@@ -382,10 +385,10 @@ macro_rules! object_owners {
         ///
         /// # Safety
         ///
-        /// As the function of the driver.
+        /// The contract of the driver's function.
         #[allow(non_snake_case)]
         pub unsafe fn $name($object: $type) -> Result<CUresult, &'static LoadError> {
-            // Resolves the function, which stores its address.
+            // Resolving the function stores its address.
             driver::TABLE.get(Symbol::$name as usize)?;
             // SAFETY: resolved above, with this signature; the caller's promise.
             let status = unsafe {

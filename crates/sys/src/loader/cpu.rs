@@ -30,7 +30,7 @@ pub struct CpuDevice {
     pub interpose: SymbolInterposer,
 }
 
-/// Where the CPU device of this program is.
+/// Location of the CPU device of this program.
 #[derive(Debug)]
 pub enum CpuDeviceSource {
     /// In the program.
@@ -39,7 +39,7 @@ pub enum CpuDeviceSource {
     Library {
         /// The library's file; an error says why it is unknown.
         path: fn() -> Result<PathBuf, String>,
-        /// What the program offers to it.
+        /// The functions that the program provides to the library.
         program: &'static Program,
     },
 }
@@ -62,8 +62,8 @@ pub(super) fn is_registered() -> bool {
 ///
 /// # Errors
 ///
-/// [`LoadErrorKind::NoCpuDevice`] if there is none, or if its library is missing, damaged or of another build. An error is
-/// not remembered.
+/// [`LoadErrorKind::NoCpuDevice`] if there is none, or if its library is missing, damaged or of another build. An error
+/// is not cached.
 pub(super) fn device() -> Result<CpuDevice, LoadError> {
     if let Some(device) = DEVICE.get() {
         return Ok(*device);
@@ -75,7 +75,7 @@ pub(super) fn device() -> Result<CpuDevice, LoadError> {
         )),
         Some(CpuDeviceSource::Linked(device)) => Ok(*DEVICE.get_or_init(|| *device)),
         Some(CpuDeviceSource::Library { path, .. }) => {
-            // There must be one device in the process, also for those that load it by the driver's name.
+            // The process must have one device, also for libraries that load it by the driver's name.
             if let Some((handle, file)) = loaded_as_driver() {
                 return adopt(handle, &file);
             }
@@ -160,7 +160,7 @@ pub(super) fn is_cpu_device(handle: LibraryHandle) -> bool {
 ///
 /// # Errors
 ///
-/// As [`device`].
+/// The errors of [`device`].
 pub(super) fn adopt(handle: LibraryHandle, path: &Path) -> Result<CpuDevice, LoadError> {
     let entry = handle.symbol(CPU_LIBRARY_ENTRY);
     let shown = path.display();
@@ -175,7 +175,7 @@ pub(super) fn adopt(handle: LibraryHandle, path: &Path) -> Result<CpuDevice, Loa
     if let Some(CpuDeviceSource::Library { program, .. }) = SOURCE.get() {
         (library.connect)(program);
     }
-    // Two threads may come here at once; the first library counts, as it is the same file in all usual cases.
+    // If two threads load concurrently, the first library is used; both usually loaded the same file.
     LIBRARY.get_or_init(|| library);
     Ok(*DEVICE.get_or_init(|| CpuDevice {
         driver: |name| look_up(|library| library.driver, name),

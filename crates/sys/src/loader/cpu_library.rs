@@ -18,7 +18,7 @@ pub const CPU_LIBRARY_ENTRY: &CStr = c"cupyrite_cpu_device";
 /// The type of [`CPU_LIBRARY_ENTRY`]. The result lives as long as the process, or is null if the library lacks the device.
 pub type CpuLibraryEntry = extern "C" fn() -> *const CpuLibrary;
 
-/// What the library offers.
+/// The functions of the library.
 #[derive(Debug)]
 #[repr(C)]
 pub struct CpuLibrary {
@@ -37,22 +37,22 @@ pub struct CpuLibrary {
 
 // SAFETY: function addresses and a constant string.
 unsafe impl Sync for CpuLibrary {}
-// SAFETY: as above.
+// SAFETY: the fields are function addresses and a constant string, which belong to no thread.
 unsafe impl Send for CpuLibrary {}
 
-/// What the program offers to the library.
+/// The functions that the program provides to the library.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Program {
-    /// How a wait goes on, an [`Interrupt`] as a number. Called about every 50 ms, without any lock held.
+    /// Whether a wait continues: an [`Interrupt`] as a number. Called about every 50 ms, without any lock held.
     pub interrupt: extern "C" fn() -> u32,
     /// Whether host functions and callbacks may still be called. Called before each of them, without any lock held.
     pub may_call_back: extern "C" fn() -> bool,
-    /// The handle of a library of the toolchain ([`CudaLibrary::name`]), as the program finds it; null if it does not.
+    /// The handle of a toolchain library ([`CudaLibrary::name`]) that the program has found; null if it found none.
     pub open_library: extern "C" fn(*const c_char) -> *mut c_void,
 }
 
-/// How a wait on the CPU device goes on.
+/// Whether a wait on the CPU device continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Interrupt {
@@ -77,7 +77,7 @@ impl Interrupt {
 
 const VERSION: &[u8] = env!("CARGO_PKG_VERSION").as_bytes();
 
-/// FNV-1a of this file, in hexadecimal digits. A change of the interface without a new version is a new build as well.
+/// FNV-1a of this file, in hexadecimal digits. A change of the interface without a new version also changes the build.
 const INTERFACE: [u8; 16] = {
     let text = include_bytes!("cpu_library.rs");
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -145,7 +145,7 @@ pub unsafe fn checked(table: *const CpuLibrary) -> Result<&'static CpuLibrary, S
 
 static PROGRAM: std::sync::OnceLock<&'static Program> = std::sync::OnceLock::new();
 
-/// In the shared library: remembers the program, whose libraries of the toolchain the tables of this crate use from now on.
+/// In the shared library: stores the program. The symbol tables of this crate use its toolchain libraries from now on.
 pub fn set_program(program: &'static Program) {
     let _ = PROGRAM.set(program);
 }

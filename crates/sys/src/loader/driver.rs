@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cupyrite_pathfinder as pathfinder;
 use pathfinder::loader::LibraryHandle;
 
-use super::symbol::{forget_interposed, lookup_export};
+use super::symbol::{clear_interposed, lookup_export};
 use super::{
     CudaLibrary, EntryPointLookup, LoadError, LoadErrorKind, PerThreadVariant, SymbolDescriptor,
     cpu, variables,
@@ -62,7 +62,7 @@ pub fn requested_per_thread_default_stream() -> Result<bool, LoadError> {
 }
 
 /// The rule of [`requested_per_thread_default_stream`]: whether the text is a decimal integer other than 0, in Python's
-/// syntax (space around it, a sign, and single underscores between digits are allowed). `None` if it is no integer.
+/// syntax (space around it, a sign, and single underscores between digits are allowed). `None` if it is not an integer.
 pub fn selects_per_thread_default_stream(text: &str) -> Option<bool> {
     let text = text.trim();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -129,7 +129,7 @@ pub fn chosen_backend() -> Option<Backend> {
 ///
 /// # Errors
 ///
-/// As [`driver_backend`].
+/// The errors of [`driver_backend`].
 pub fn backend_reason() -> Result<String, LoadError> {
     driver().map(|driver| driver.reason.clone())
 }
@@ -220,10 +220,10 @@ fn driver() -> Result<&'static Driver, LoadError> {
         cpu::is_registered().then_some(|| cpu::device().map(|device| device.driver)),
         || pathfinder::load(CudaLibrary::Driver.name()),
     )?;
-    // Two threads may choose at once, from the same facts; the first choice counts.
+    // Two threads may choose concurrently, from the same inputs; the first choice is kept.
     let driver = DRIVER.get_or_init(|| chosen);
     if driver.backend() == Backend::Cpu {
-        forget_interposed();
+        clear_interposed();
     }
     log::info!("driver: {}", driver.reason);
     Ok(driver)

@@ -87,7 +87,7 @@ impl CudaLibrary {
         }
     }
 
-    /// Looks a function up under every name that a release of the library exports it by.
+    /// Looks up a function under each name by which a release of the library exports it.
     pub(super) fn find_symbol(
         self,
         symbol: &SymbolDescriptor,

@@ -91,7 +91,7 @@ fn load_library(library: CudaLibrary) -> Result<&'static pathfinder::LoadedLibra
 ///
 /// # Errors
 ///
-/// As [`SymbolTable::get`].
+/// The errors of [`SymbolTable::get`].
 pub fn library_handle(library: CudaLibrary) -> Result<Option<LibraryHandle>, LoadError> {
     match library {
         CudaLibrary::Driver => driver::library_handle(),

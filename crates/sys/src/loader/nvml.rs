@@ -32,7 +32,7 @@ pub fn nvml_backend() -> Result<Backend, LoadError> {
         || load_library(CudaLibrary::Nvml).map(|loaded| cpu::is_cpu_device(loaded.handle)),
         || matches!(driver_backend(), Ok(Backend::Cpu)),
     )?;
-    // Two threads may choose at once, from the same facts; the first choice counts.
+    // Two threads may choose concurrently, from the same inputs; the first choice is kept.
     Ok(*CHOSEN.get_or_init(|| chosen))
 }
 
@@ -55,7 +55,7 @@ fn choose(
     }
     match load() {
         Ok(false) => Ok(Backend::Gpu),
-        // The CPU device's, found by the library's name. Its devices are those of its driver.
+        // NVML of the CPU device, loaded by its library name. It reports the devices of the same driver.
         Ok(true) if driver_is_cpu() => Ok(Backend::Cpu),
         Ok(true) => Err(LoadError::plain(
             LoadErrorKind::LibraryNotFound,

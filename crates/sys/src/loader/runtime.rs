@@ -52,7 +52,7 @@ pub fn runtime_source() -> Result<RuntimeSource, LoadError> {
 ///
 /// # Errors
 ///
-/// As [`runtime_source`].
+/// The errors of [`runtime_source`].
 pub fn runtime_reason() -> Result<&'static str, LoadError> {
     chosen().map(|(_, reason)| reason)
 }
@@ -74,7 +74,7 @@ fn chosen() -> Result<(RuntimeSource, &'static str), LoadError> {
         driver_backend,
         || load().map(major_of),
     )?;
-    // Two threads may choose at once, from the same facts; the first choice counts.
+    // Two threads may choose concurrently, from the same inputs; the first choice is kept.
     let chosen = CHOSEN.get_or_init(|| chosen);
     log::info!("runtime: {}", chosen.1);
     Ok(*chosen)

@@ -252,7 +252,7 @@ fn interposed(library: CudaLibrary, name: &CStr, address: *const c_void) -> *con
 }
 
 /// Resolves the functions of [`INTERPOSED`] again: the CPU device was chosen, and an earlier attempt may have failed.
-pub(super) fn forget_interposed() {
+pub(super) fn clear_interposed() {
     crate::nvrtc::TABLE.clear();
     crate::nvjitlink::TABLE.clear();
 }

@@ -1,8 +1,7 @@
 //! The names of Cupyrite's environment variables: the only list of them. The doctor reads it as well.
 //!
-//! Each module reads the values of its own variables. A variable that begins with `CUPYRITE_` and is not in the list is an
-//! error on the first use of a library: a misspelt `CUPYRITE_DEVICE` must not choose another device than the program
-//! asks for.
+//! Each module reads the values of its own variables. A variable that begins with `CUPYRITE_` and is not in the list is
+//! an error on the first use of a library: a misspelt `CUPYRITE_DEVICE` must not select another device than intended.
 
 use std::ffi::OsString;
 
@@ -10,16 +9,16 @@ use cupyrite_pathfinder::LIBRARIES;
 
 use super::{LoadError, LoadErrorKind};
 
-/// What all names begin with.
+/// Prefix of all names.
 pub const PREFIX: &str = "CUPYRITE_";
 
-/// What the variables for the places of libraries begin with; the name of the library follows in capitals.
+/// Prefix of the variables for the locations of libraries; the name of the library follows in capitals.
 pub const LIBRARY_PREFIX: &str = "CUPYRITE_LIB_";
 
-/// What the variables of tests begin with. They are not listed.
+/// Prefix of the variables of tests, which are not listed.
 const TEST_PREFIX: &str = "CUPYRITE_TEST_";
 
-/// Variables that programs of users have (docs/environment.md).
+/// Variables for users (docs/environment.md).
 pub const SETTINGS: &[&str] = &[
     "CUPYRITE_CPU_COMPUTE_CAPABILITY",
     "CUPYRITE_CPU_DEVICES",
@@ -44,7 +43,7 @@ pub const PROJECT: &[&str] = &[
     "CUPYRITE_REQUIRE_WHEELS",
 ];
 
-/// Whether a variable is Cupyrite's by its name, and has no meaning.
+/// Whether a variable has Cupyrite's prefix and is not in the list.
 pub fn is_unknown(name: &str) -> bool {
     if !name.starts_with(PREFIX) || name.starts_with(TEST_PREFIX) {
         return false;
@@ -186,7 +185,7 @@ mod tests {
     #[test]
     fn the_list_is_that_of_the_documentation() {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/environment.md");
-        // A published crate is without the page.
+        // The published crate does not contain the page.
         let Ok(page) = std::fs::read_to_string(page) else {
             return;
         };
