@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 /// `errno` of a symbolic link cycle on Linux, whose `ErrorKind` is not stable.
 const ELOOP: i32 = 40;
 
-/// What exists at a path; links are followed.
+/// The entry at a path, after following links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileEntry {
     /// Nothing.

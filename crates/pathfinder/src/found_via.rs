@@ -1,11 +1,11 @@
-//! The step of a search that found something.
+//! The search step that found an item.
 
 use std::fmt;
 
-/// The search step that found something. `Display` uses the words of `cuda.pathfinder`.
+/// The search step that found an item. `Display` uses the words of `cuda.pathfinder`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FoundVia {
-    /// Loaded already, and not by this crate.
+    /// It was loaded before, and not by this crate.
     AlreadyLoaded,
     /// `CUPYRITE_LIB_<NAME>`.
     Override,

@@ -238,8 +238,8 @@ fn broken(files: InMemoryFiles, good: bool) -> Machine {
 #[test]
 fn broken_files_are_reported_and_skipped() {
     let denied = "Permission denied (os error 13)".to_owned();
-    type Made = fn(InMemoryFiles, &str) -> InMemoryFiles;
-    let cases: [(Made, FileDefect); 5] = [
+    type DamageFile = fn(InMemoryFiles, &str) -> InMemoryFiles;
+    let cases: [(DamageFile, FileDefect); 5] = [
         (
             |files, at| files.link(at, "/nowhere/at/all"),
             FileDefect::DanglingLink("/nowhere/at/all".into()),

@@ -14,13 +14,13 @@ use cupyrite_pathfinder::table::{
 use cupyrite_pathfinder::{
     Arch, FindError, FindErrorKind, FoundVia, LocatedPath, Platform, SearchOutcome,
 };
-use find_support::{Machine, PLATFORMS, Place, below, drive, targets};
+use find_support::{ExpectedLocation, Machine, PLATFORMS, below, drive, targets};
 
 /// Removes the winning file repeatedly and compares the result each time.
 fn check(
     what: &str,
     platform: Platform,
-    places: &[Place],
+    places: &[ExpectedLocation],
     find: impl Fn(&Machine) -> Result<LocatedPath, FindError>,
 ) {
     let machine = Machine::full(platform);
@@ -44,7 +44,7 @@ fn check(
         .iter()
         .filter(|one| one.outcome != SearchOutcome::NotSet);
     let searched: Vec<&str> = looked.map(|one| one.location.as_str()).collect();
-    let folder = |place: &Place| {
+    let folder = |place: &ExpectedLocation| {
         let (folder, _) = place.file.rsplit_once('/').unwrap();
         // A header such as `cuda/std/version` is below the include folder.
         if place.file.starts_with(&format!("{}/", place.answer)) {
@@ -68,7 +68,7 @@ fn check(
     assert_eq!(searched, expected, "{what} on {platform}: {error}");
 }
 
-fn headers(row: &HeaderSet, platform: Platform) -> Vec<Place> {
+fn headers(row: &HeaderSet, platform: Platform) -> Vec<ExpectedLocation> {
     let c = drive(platform);
     let windows = platform.is_windows();
     let toolkit = row.origin == Origin::Toolkit;
@@ -80,7 +80,7 @@ fn headers(row: &HeaderSet, platform: Platform) -> Vec<Place> {
     let mut places = Vec::new();
     let mut add = |folder: String, via| {
         let file = format!("{folder}/{}", row.header);
-        places.push(Place {
+        places.push(ExpectedLocation {
             file,
             answer: folder,
             via,
@@ -185,13 +185,13 @@ fn headers_at_every_location() {
     assert_eq!(checked, 2 * 31 + 2 * 21);
 }
 
-fn binaries(row: &Binary, platform: Platform) -> Vec<Place> {
+fn binaries(row: &Binary, platform: Platform) -> Vec<ExpectedLocation> {
     let c = drive(platform);
     let exe = if platform.is_windows() { ".exe" } else { "" };
     let mut places = Vec::new();
     let mut add = |folder: String, via| {
         let file = format!("{folder}/{}{exe}", row.name);
-        places.push(Place {
+        places.push(ExpectedLocation {
             answer: file.clone(),
             file,
             via,
@@ -250,7 +250,7 @@ fn tools_at_every_location() {
     }
 }
 
-fn archives(row: &LinkableFile, platform: Platform) -> Vec<Place> {
+fn archives(row: &LinkableFile, platform: Platform) -> Vec<ExpectedLocation> {
     let c = drive(platform);
     let arm = platform.arch == Arch::Aarch64;
     // Below wheels, conda and toolkits.
@@ -305,7 +305,7 @@ fn archives(row: &LinkableFile, platform: Platform) -> Vec<Place> {
     let mut places = Vec::new();
     let mut add = |folder: String, via| {
         let file = format!("{folder}/{file}");
-        places.push(Place {
+        places.push(ExpectedLocation {
             answer: file.clone(),
             file,
             via,

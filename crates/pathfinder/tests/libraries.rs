@@ -5,11 +5,11 @@ mod libraries_support;
 use std::collections::BTreeSet;
 
 use cupyrite_pathfinder::{FoundVia, LIBRARIES, LoadErrorKind, Platform, SearchOutcome};
-use libraries_support::expected::{Place, Row, rows};
+use libraries_support::expected::{ExpectedLocation, LibraryRow, rows};
 use libraries_support::{PLATFORMS, World};
 
 /// Calls `test` with every library on every platform it exists for.
-fn for_each(mut test: impl FnMut(&[Row], &Row, Platform)) {
+fn for_each(mut test: impl FnMut(&[LibraryRow], &LibraryRow, Platform)) {
     let rows = rows();
     for platform in PLATFORMS {
         for row in rows.iter().filter(|row| !row.names(platform).is_empty()) {
@@ -19,12 +19,12 @@ fn for_each(mut test: impl FnMut(&[Row], &Row, Platform)) {
 }
 
 /// A library's name at a location: of the location's major, or of CUDA 13.
-fn name_at(row: &Row, platform: Platform, place: &Place) -> &'static str {
+fn name_at(row: &LibraryRow, platform: Platform, place: &ExpectedLocation) -> &'static str {
     row.name_for(platform, place.major.unwrap_or(13))
 }
 
 /// Checks that loading and locating both return this file.
-fn expect(world: &World, row: &Row, path: &str, via: FoundVia, what: &str) {
+fn expect(world: &World, row: &LibraryRow, path: &str, via: FoundVia, what: &str) {
     let told = format!("{} on {}, {what}", row.name, world.platform);
     match world.locate(row.name) {
         Ok(located) => {

@@ -21,7 +21,7 @@ const DYNAMIC_LIMIT: u64 = 1 << 20;
 /// Read size. The header and the program headers are in the first block.
 const BLOCK: usize = 4096;
 
-/// What the dynamic section declares.
+/// The entries of the dynamic section.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct DynamicSection {
     /// `DT_SONAME`.
@@ -66,7 +66,7 @@ pub(crate) fn run_path_of_program(files: &dyn FileSystem, program: &Path) -> Opt
     dynamic(files, program, &first)?.run_path
 }
 
-/// Guesses what a file is that is not a library.
+/// Describes the contents of a file that is not a library.
 fn describe_non_library(first: &[u8]) -> &'static str {
     let text = first
         .iter()
@@ -320,7 +320,7 @@ mod tests {
     }
 
     /// The test program itself: a dynamic ELF file that depends on libc.
-    fn own() -> (std::path::PathBuf, Vec<u8>) {
+    fn test_program() -> (std::path::PathBuf, Vec<u8>) {
         let path = std::env::current_exe().expect("the test has an executable");
         let bytes = std::fs::read(&path).expect("it is readable");
         (path, bytes)
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_real_file() {
-        let (path, bytes) = own();
+        let (path, bytes) = test_program();
         let here = Platform::CURRENT;
         let said = inspect(&HostFiles, here, &path).expect("it is valid");
         let needed = said.needed.clone().expect("it is an ELF file");
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn truncation_at_any_offset_is_an_error_or_harmless() {
-        let (_, bytes) = own();
+        let (_, bytes) = test_program();
         let whole = of(Platform::CURRENT, &bytes);
         for length in (0..4096).chain((4096..bytes.len()).step_by(bytes.len() / 200)) {
             let cut = of(Platform::CURRENT, &bytes[..length]);
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn overwriting_any_byte_does_not_panic() {
-        let (_, bytes) = own();
+        let (_, bytes) = test_program();
         // The header and the program headers hold every offset.
         let mut bytes = bytes;
         for at in 0..1024 {

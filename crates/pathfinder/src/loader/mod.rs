@@ -21,7 +21,7 @@ pub struct LibraryHandle(pub *mut c_void);
 
 // SAFETY: a handle is a token for `dlsym`, which is thread-safe; it is never closed.
 unsafe impl Send for LibraryHandle {}
-// SAFETY: as above.
+// SAFETY: a handle is a token for `dlsym`, which is thread-safe; it is never closed.
 unsafe impl Sync for LibraryHandle {}
 
 impl LibraryHandle {
@@ -97,7 +97,7 @@ impl DynamicLoader for SystemLoader {
     /// `dlopen` of a bare name with `RTLD_NOLOAD` searches the file system, and blocks on a pipe it finds there. So
     /// this searches the list of loaded libraries, and passes `dlopen` only a path in that list.
     fn find_loaded(&self, soname: &str) -> Option<LibraryHandle> {
-        let mut wanted = Wanted {
+        let mut wanted = LibraryQuery {
             soname: soname.as_bytes(),
             found: None,
         };
@@ -209,7 +209,7 @@ impl DynamicLoader for SystemLoader {
 }
 
 /// Input and result of [`match_library`].
-struct Wanted<'a> {
+struct LibraryQuery<'a> {
     soname: &'a [u8],
     found: Option<CString>,
 }
@@ -218,14 +218,14 @@ struct Wanted<'a> {
 ///
 /// # Safety
 ///
-/// `data` points to a [`Wanted`]; `dl_iterate_phdr` calls it.
+/// `data` points to a [`LibraryQuery`]; `dl_iterate_phdr` calls it.
 unsafe extern "C" fn match_library(
     info: *mut libc::dl_phdr_info,
     _size: libc::size_t,
     data: *mut c_void,
 ) -> c_int {
     // SAFETY: both are live for this call and not aliased.
-    let (info, wanted) = unsafe { (&*info, &mut *data.cast::<Wanted<'_>>()) };
+    let (info, wanted) = unsafe { (&*info, &mut *data.cast::<LibraryQuery<'_>>()) };
     if info.dlpi_name.is_null() {
         return 0;
     }

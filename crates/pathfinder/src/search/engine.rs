@@ -1,6 +1,6 @@
 //! The search for a dynamic library: one engine for every descriptor, for loading and for locating.
 //!
-//! The engine knows the locations and their order. A [`SearchGoal`] loads a matching file or only reports it.
+//! The engine contains the locations and their order. A [`SearchGoal`] loads a matching file or only reports it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -85,7 +85,7 @@ pub(crate) enum Rejection {
     Dependency(Box<LoadError>),
 }
 
-/// What a search does with a matching file.
+/// Action on a matching file.
 pub(crate) trait SearchGoal {
     /// The result.
     type Out;

@@ -1,4 +1,4 @@
-//! What is done with a library that was found: loading it, after what it needs, or only telling where it is.
+//! Loads a library that was found, after its dependencies, or only locates it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Finder<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Finder::load`], except for failures that only the system loader detects.
+    /// The errors of [`Finder::load`], except for failures that only the system loader detects.
     pub fn locate(&self, name: &str) -> Result<LocatedLibrary, LoadError> {
         let library = self.row(name)?;
         let request = Request::any(self, library, self.wanted(library));

@@ -1,8 +1,8 @@
 //! The searches: dynamic libraries, and paths that are found without being loaded.
 //!
-//! `engine` knows the locations of a dynamic library and their order, `load` what happens to a file that fits: it is
-//! loaded after its dependencies, or only located. `paths` finds headers, tools, static libraries and bitcode.
-//! `probe` records what was looked at; `toolkit` and `version` read CUDA majors and versions from files and names.
+//! `engine` has the locations of a dynamic library and their order, `load` loads a matching file after its
+//! dependencies, or only locates it. `paths` finds headers, tools, static libraries and bitcode. `probe` records the
+//! examined locations; `toolkit` and `version` read CUDA majors and versions from files and names.
 
 mod engine;
 mod finder;

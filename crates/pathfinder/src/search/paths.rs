@@ -1,7 +1,7 @@
 //! Headers, tools, static libraries and bitcode libraries: paths that are found without being loaded.
 //!
-//! One search serves all four. It examines locations in order, takes the first with a usable file, and records what
-//! it found at the others. A broken installation in one location does not hide a good one in the next.
+//! One search serves all four. It examines locations in order, takes the first with a usable file, and records the
+//! outcome at the others. A broken installation in one location does not hide a good one in the next.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -239,7 +239,7 @@ struct Search<'f> {
     what: &'static str,
     name: &'static str,
     packages: &'static Packages,
-    /// Who installs it, which decides which folders belong to one CUDA major.
+    /// Who installs it; determines which folders belong to one CUDA major.
     origin: Origin,
     /// Toolkits contain it, so that the search includes all toolkits.
     part_of_toolkit: bool,

@@ -1,18 +1,20 @@
 //! Descriptors of every library, header set, tool, static library and bitcode library. Data, no code.
 
+mod binaries;
 mod headers;
 mod libraries;
-mod others;
+mod linkable_files;
 mod products;
 mod toolkit;
 
 use crate::platform::{Arch, Os, Platform};
 
+pub use binaries::BINARIES;
 pub use headers::HEADERS;
 pub use libraries::LIBRARIES;
-pub use others::{BINARIES, BITCODE_LIBRARIES, STATIC_LIBRARIES};
+pub use linkable_files::{BITCODE_LIBRARIES, STATIC_LIBRARIES};
 
-/// Who installs something, which decides where it is searched.
+/// Who installs an item; determines the searched locations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The CUDA toolkit: wheels, conda packages, or a toolkit folder.

@@ -147,7 +147,7 @@ pub fn drive(platform: Platform) -> &'static str {
 
 /// A location: the file that identifies it, the expected result, and the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ExpectedLocation {
     pub file: String,
     pub answer: String,
     pub via: FoundVia,

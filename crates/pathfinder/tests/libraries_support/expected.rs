@@ -6,7 +6,7 @@ use cupyrite_pathfinder::{Arch, FoundVia, Os, Platform};
 use super::World;
 
 /// One library.
-pub struct Row {
+pub struct LibraryRow {
     pub name: &'static str,
     pub origin: &'static str,
     linux: Vec<&'static str>,
@@ -17,7 +17,7 @@ pub struct Row {
 }
 
 /// All libraries.
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<LibraryRow> {
     let list = |text: &'static str| match text {
         "-" => Vec::new(),
         text => text.split(',').collect(),
@@ -25,7 +25,7 @@ pub fn rows() -> Vec<Row> {
     include_str!("rows.txt")
         .lines()
         .map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
-            [name, origin, linux, wheels, windows, archs, dependencies] => Row {
+            [name, origin, linux, wheels, windows, archs, dependencies] => LibraryRow {
                 name,
                 origin,
                 linux: list(linux),
@@ -41,7 +41,7 @@ pub fn rows() -> Vec<Row> {
 
 /// A location of a library.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ExpectedLocation {
     /// Label for assertion messages.
     pub label: &'static str,
     /// The folder.
@@ -52,7 +52,7 @@ pub struct Place {
     pub via: FoundVia,
 }
 
-impl Row {
+impl LibraryRow {
     /// Its file names, the preferred one first.
     pub fn names(&self, platform: Platform) -> &[&'static str] {
         let arch = match platform.arch {
@@ -144,13 +144,13 @@ impl Row {
     }
 
     /// Every location, in search order.
-    pub fn places(&self, platform: Platform) -> Vec<Place> {
+    pub fn places(&self, platform: Platform) -> Vec<ExpectedLocation> {
         let drive = match platform.os {
             Os::Linux => "",
             Os::Windows => "C:",
         };
         let at = |folder: &str| format!("{drive}/{folder}");
-        let place = |label, folder, via| Place {
+        let place = |label, folder, via| ExpectedLocation {
             label,
             folder,
             major: None,
@@ -166,7 +166,7 @@ impl Row {
             return places;
         }
         for (folder, major) in self.wheels(platform) {
-            places.push(Place {
+            places.push(ExpectedLocation {
                 major,
                 ..place(
                     "wheel",
@@ -230,7 +230,7 @@ impl Row {
     }
 
     /// A machine on which every variable is set, every folder is searched, and the dependencies are loaded.
-    pub fn world(&self, platform: Platform, rows: &[Row]) -> World {
+    pub fn world(&self, platform: Platform, rows: &[LibraryRow]) -> World {
         let drive = match platform.os {
             Os::Linux => "",
             Os::Windows => "C:",
@@ -280,9 +280,9 @@ impl Row {
     }
 }
 
-impl Place {
+impl ExpectedLocation {
     /// Puts a library there.
-    pub fn put(&self, row: &Row, name: &str, world: World) -> World {
+    pub fn put(&self, row: &LibraryRow, name: &str, world: World) -> World {
         let path = self.path(name);
         let world = world.library(&path, &[]);
         match self.label {

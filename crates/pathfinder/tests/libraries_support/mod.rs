@@ -99,7 +99,7 @@ pub fn dll(arch: Arch) -> Vec<u8> {
 
 /// A library of the simulated loader.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Made {
+struct SimulatedLibrary {
     soname: String,
     needed: Vec<String>,
 }
@@ -109,7 +109,7 @@ pub struct World {
     pub platform: Platform,
     pub environment: Environment,
     pub files: InMemoryFiles,
-    made: BTreeMap<PathBuf, Made>,
+    simulated: BTreeMap<PathBuf, SimulatedLibrary>,
     /// Folders that the system loader searches.
     pub system: Vec<PathBuf>,
     /// Files that fail to load.
@@ -118,7 +118,7 @@ pub struct World {
     process: Mutex<Vec<(String, PathBuf)>>,
     /// Opened files, in order.
     opened: Mutex<Vec<(PathBuf, OpenMode)>>,
-    remembered: Mutex<Vec<(usize, FoundVia)>>,
+    recorded: Mutex<Vec<(usize, FoundVia)>>,
 }
 
 impl World {
@@ -127,12 +127,12 @@ impl World {
             platform,
             environment: Environment::default(),
             files: InMemoryFiles::new(),
-            made: BTreeMap::new(),
+            simulated: BTreeMap::new(),
             system: Vec::new(),
             refused: Vec::new(),
             process: Mutex::default(),
             opened: Mutex::default(),
-            remembered: Mutex::default(),
+            recorded: Mutex::default(),
         }
     }
 
@@ -149,11 +149,11 @@ impl World {
             Os::Windows => dll(self.platform.arch),
         };
         self.files = self.files.file(path, &bytes);
-        let made = Made {
+        let simulated = SimulatedLibrary {
             soname: soname.to_owned(),
             needed: needed.iter().map(|name| (*name).to_owned()).collect(),
         };
-        self.made.insert(path.into(), made);
+        self.simulated.insert(path.into(), simulated);
         self
     }
 
@@ -229,8 +229,8 @@ impl World {
             return Ok(at);
         }
         let real = self.files.resolve(path).ok_or("no such file")?;
-        let made = self
-            .made
+        let simulated = self
+            .simulated
             .get(&real)
             .ok_or(format!("{place}: invalid ELF header"))?;
         if self.refused.iter().any(|refused| refused == path) {
@@ -239,10 +239,10 @@ impl World {
         // Registered first, so that cycles terminate; removed again if a dependency is missing.
         let at = {
             let mut process = self.process.lock().unwrap();
-            process.push((made.soname.clone(), path.to_owned()));
+            process.push((simulated.soname.clone(), path.to_owned()));
             process.len() - 1
         };
-        for needed in &made.needed {
+        for needed in &simulated.needed {
             if self.position(|(soname, _)| soname == needed).is_none() {
                 let found = self.resolve(needed).into_iter().next();
                 let missing = || format!("{needed}: cannot open shared object file");
@@ -309,14 +309,14 @@ impl DynamicLoader for World {
 
     fn record_found_via(&self, handle: LibraryHandle, found_via: FoundVia) {
         if self.recorded_found_via(handle).is_none() {
-            let mut remembered = self.remembered.lock().unwrap();
-            remembered.push((handle.0 as usize, found_via));
+            let mut recorded = self.recorded.lock().unwrap();
+            recorded.push((handle.0 as usize, found_via));
         }
     }
 
     fn recorded_found_via(&self, handle: LibraryHandle) -> Option<FoundVia> {
-        let remembered = self.remembered.lock().unwrap();
-        let mut entries = remembered.iter();
+        let recorded = self.recorded.lock().unwrap();
+        let mut entries = recorded.iter();
         entries.find_map(|(at, via)| (*at == handle.0 as usize).then_some(*via))
     }
 }
