@@ -1,6 +1,6 @@
-//! The CPU device as a shared library, `libcupyrite_cpu_device.so`. A process has it once: the extension module loads it
-//! when the CPU device is chosen, and `libcuda.so.1` and `libnvidia-ml.so.1` beside it (`crates/libcuda`,
-//! `crates/libnvml`) lead there.
+//! The CPU device as a shared library, `libcupyrite_cpu_device.so`. A process loads it at most once: the extension
+//! module loads it when the CPU device is chosen, and `libcuda.so.1` and `libnvidia-ml.so.1` in the same folder
+//! (`crates/libcuda`, `crates/libnvml`) forward to it.
 //!
 //! Belongs here: the exported function and the C side of its table. Does not belong here: the device (`cupyrite-cpu`), the
 //! table's type and its rules (`cupyrite_sys::loader::cpu_library`).
@@ -34,7 +34,7 @@ pub extern "C" fn cupyrite_cpu_device() -> *const CpuLibrary {
     &raw const LIBRARY
 }
 
-/// The name and the type by which programs look it up.
+/// Programs look it up by this name and type.
 const _: CpuLibraryEntry = cupyrite_cpu_device;
 
 /// Runs the body of a function of the table. A panic does not cross the boundary.

@@ -8,40 +8,41 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use cupyrite_sys::loader::cpu_library::{BUILD, CPU_LIBRARY_ENTRY, CpuLibrary, CpuLibraryEntry};
 
-/// The library that is forwarded to.
+/// The library to which calls are forwarded.
 const DEVICE: &CStr = c"libcupyrite_cpu_device.so";
 /// The longest path of a file on Linux (`PATH_MAX`).
 const LONGEST: usize = 4096;
 
-/// The table of the CPU device that this library leads to; null if it cannot be loaded.
+/// The table of the CPU device to which this library forwards; null if it cannot be loaded.
 static LIBRARY: AtomicPtr<CpuLibrary> = AtomicPtr::new(std::ptr::null_mut());
 
-/// As the function of this name in the library that is forwarded to.
+/// Returns the result of the function of this name in the library to which this one forwards.
 #[unsafe(no_mangle)]
 pub extern "C" fn cupyrite_cpu_device() -> *const CpuLibrary {
     LIBRARY.load(Ordering::Acquire)
 }
 
-/// Whose functions a library exports.
+/// The API whose functions a library exports.
 #[derive(Clone, Copy)]
 #[allow(dead_code, reason = "each library uses one of them")]
-pub enum Of {
+pub enum ForwardedApi {
     /// The driver's.
     Driver,
     /// NVML's.
     Nvml,
 }
 
-/// Loads the CPU device, and stores the address of each function of `names` in the table at `table`. Where the device cannot
-/// be loaded, a message goes to standard error, and every function is `failed`, which returns a status.
+/// Loads the CPU device, and stores the address of each function of `names` in the table at `table`. If the device
+/// cannot be loaded, prints a message to standard error and stores `failed`, which returns a status, for every
+/// function.
 ///
 /// # Safety
 ///
-/// `table` has a place for each name; nothing reads it meanwhile.
+/// `table` is valid for writes of one pointer for each name, and no other thread accesses it during the call.
 pub unsafe fn fill(
     names: &[&CStr],
     table: *mut *const c_void,
-    of: Of,
+    of: ForwardedApi,
     failed: extern "C" fn() -> c_int,
 ) {
     let library = load();
@@ -51,8 +52,8 @@ pub unsafe fn fill(
     for (i, name) in names.iter().enumerate() {
         let address = match library {
             Some(library) => match of {
-                Of::Driver => (library.driver)(name.as_ptr()),
-                Of::Nvml => (library.nvml)(name.as_ptr()),
+                ForwardedApi::Driver => (library.driver)(name.as_ptr()),
+                ForwardedApi::Nvml => (library.nvml)(name.as_ptr()),
             },
             None => failed as *const c_void,
         };
@@ -113,7 +114,7 @@ fn load() -> Option<&'static CpuLibrary> {
         let said = unsafe { libc::dlerror() };
         match said.is_null() {
             true => report(path, c"cannot be loaded"),
-            // SAFETY: as above.
+            // SAFETY: `dlerror` returned a C string that lives until the thread's next call of these functions.
             false => report(path, unsafe { CStr::from_ptr(said) }),
         }
         return None;

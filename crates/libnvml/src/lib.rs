@@ -1,4 +1,4 @@
-//! The CPU device's NVML as `libnvidia-ml.so.1`. It shows the devices of the `libcuda.so.1` beside it.
+//! The CPU device's NVML as `libnvidia-ml.so.1`. It reports the devices of the `libcuda.so.1` in the same folder.
 //!
 //! Belongs here: the exported symbols, each a jump. Does not belong here: the device, which is in the library that this one
 //! loads (`crates/cpu-driver`).
@@ -24,7 +24,7 @@ extern "C" fn fill() {
     // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
     unsafe {
         let table = (&raw mut cupyrite_entry_table).cast();
-        forward::fill(&NAMES, table, forward::Of::Nvml, failed);
+        forward::fill(&NAMES, table, forward::ForwardedApi::Nvml, failed);
     }
 }
 
