@@ -138,7 +138,7 @@ enum Backing {
     File(Pages, Option<Box<shared::Block>>),
 }
 
-struct Entry {
+struct RegionEntry {
     region: Region,
     backing: Backing,
     /// Size of the underlying block in bytes; larger than the region if the block was reused.
@@ -164,7 +164,7 @@ struct Heap {
     quarantine: VecDeque<Pages>,
     quarantined: u64,
     /// Freed regions that a kernel or a copy may still be accessing.
-    limbo: Vec<Entry>,
+    limbo: Vec<RegionEntry>,
 }
 
 impl Heap {
@@ -203,7 +203,7 @@ const MIN_ALIGN: u64 = 256;
 
 /// The table of live regions and its allocator. There is one per process ([`AddressSpace::global`]); tests create more.
 pub struct AddressSpace {
-    regions: RwLock<BTreeMap<u64, Entry>>,
+    regions: RwLock<BTreeMap<u64, RegionEntry>>,
     /// Reservations by first address. Locked before `regions` and `heap`.
     reservations: Mutex<BTreeMap<u64, Reservation>>,
     heap: Mutex<Heap>,
@@ -330,7 +330,7 @@ impl AddressSpace {
             owner,
             reach,
         };
-        self.insert(Entry {
+        self.insert(RegionEntry {
             region,
             backing,
             capacity: size,
@@ -374,7 +374,7 @@ impl AddressSpace {
         }
         regions.insert(
             base,
-            Entry {
+            RegionEntry {
                 region,
                 backing: Backing::Foreign,
                 capacity: 0,
@@ -421,7 +421,7 @@ impl AddressSpace {
 
     /// Frees and returns all regions of an owner.
     pub fn free_owned(&self, owner: u64) -> Vec<Region> {
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         {
             let mut regions = self.regions.write();
             let doomed: Vec<u64> = regions
@@ -429,16 +429,16 @@ impl AddressSpace {
                 .filter(|e| e.region.owner == owner)
                 .map(|e| e.region.base)
                 .collect();
-            let entries: Vec<Entry> = doomed
+            let entries: Vec<RegionEntry> = doomed
                 .iter()
                 .filter_map(|base| regions.remove(base))
                 .collect();
-            gone.extend(entries.iter().map(|e| e.region));
+            removed.extend(entries.iter().map(|e| e.region));
             self.generation.fetch_add(1, Ordering::SeqCst);
             self.heap.lock().limbo.extend(entries);
         }
         self.reclaim();
-        gone
+        removed
     }
 
     /// Bytes in the device's own live regions whose owner `belongs` accepts, rounded up per allocation.
@@ -545,7 +545,7 @@ impl AddressSpace {
             .map_err(|_| MemoryError::OutOfMemory)
     }
 
-    fn insert(&self, entry: Entry) {
+    fn insert(&self, entry: RegionEntry) {
         let mut regions = self.regions.write();
         regions.insert(entry.region.base, entry);
         self.generation.fetch_add(1, Ordering::Release);

@@ -5,7 +5,8 @@ use super::{CodeError, CodeSource, Content};
 /// `!<ar`
 pub(super) const MAGIC: u64 = 0x7261_3C21;
 
-/// The member of `libcudadevrt.a`. Its functions are made for GPUs; those that the device has are part of it.
+/// The member of `libcudadevrt.a`. Its functions are for GPUs; the CPU device has its own versions of those that it
+/// supports.
 const DEVICE_RUNTIME: &[u8] = b"cuda_device_runtime.o";
 
 /// The PTX of all members that contain device code, except for [`DEVICE_RUNTIME`].

@@ -13,7 +13,7 @@ const LZ4: u64 = 0x2000;
 /// Flag of entries that are a frame of Zstandard.
 const ZSTD: u64 = 0x8000;
 
-struct Entry {
+struct FatbinEntry {
     kind: u64,
     arch: u64,
     flags: u64,
@@ -25,7 +25,7 @@ struct Entry {
     contained: u64,
 }
 
-impl Entry {
+impl FatbinEntry {
     /// The contents, decompressed; `None` if they are damaged.
     fn contents(&self, data: CodeSource<'_>) -> Option<Vec<u8>> {
         if self.flags & (LZ4 | ZSTD) == 0 {
@@ -64,7 +64,7 @@ pub(super) fn size(data: CodeSource<'_>) -> Option<u64> {
         .filter(|&n| n <= MAX_SIZE)
 }
 
-fn entries(data: CodeSource<'_>) -> Option<Vec<Entry>> {
+fn entries(data: CodeSource<'_>) -> Option<Vec<FatbinEntry>> {
     let end = size(data)?;
     let mut at = data.word::<2>(6)?.max(16);
     let mut found = Vec::new();
@@ -77,7 +77,7 @@ fn entries(data: CodeSource<'_>) -> Option<Vec<Entry>> {
         let next = start
             .checked_add(len)
             .filter(|&n| header >= 64 && n <= end)?;
-        found.push(Entry {
+        found.push(FatbinEntry {
             kind: data.word::<2>(at)?,
             arch: data.word::<4>(at + 28)?,
             flags: data.word::<8>(at + 40)?,

@@ -1,6 +1,6 @@
 //! The table of all entry points, by exported name.
 //!
-//! It stands above all folders of the driver, so that a folder's types do not depend on its entry points.
+//! It depends on all folders of the driver, so that a folder's types do not depend on its entry points.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 
 use super::entry::errors::Code;
 use super::entry::logs::refuse;
-use super::entry::{self, Entry, proc_address};
+use super::entry::{self, EntryPoint, proc_address};
 
 /// The tables of the files that define entry points.
-static FILES: &[&[Entry]] = &[
+static FILES: &[&[EntryPoint]] = &[
     super::entry::errors::ENTRIES,
     super::entry::init::ENTRIES,
     super::entry::logs::ENTRIES,
@@ -57,7 +57,7 @@ static FILES: &[&[Entry]] = &[
     super::graph::update::ENTRIES,
 ];
 
-/// Stands in for every unimplemented entry point. It reads no argument, so one function serves all signatures.
+/// Serves every unimplemented entry point. It reads no argument, so one function serves all signatures.
 extern "C" fn not_supported() -> u32 {
     entry::guard(
         "an entry point that the CPU device does not implement",
@@ -76,8 +76,8 @@ extern "C" fn get_export_table() -> u32 {
     })
 }
 
-fn table() -> &'static HashMap<&'static str, &'static Entry> {
-    static TABLE: OnceLock<HashMap<&'static str, &'static Entry>> = OnceLock::new();
+fn table() -> &'static HashMap<&'static str, &'static EntryPoint> {
+    static TABLE: OnceLock<HashMap<&'static str, &'static EntryPoint>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let entries = FILES.iter().copied().flatten();
         entries.map(|e| (e.name, e)).collect()

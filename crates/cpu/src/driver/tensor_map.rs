@@ -34,7 +34,7 @@ fn refuse<T>(reason: &str) -> Res<T> {
 }
 
 /// The arguments that all modes have.
-struct Common {
+struct CommonArguments {
     data_type: u32,
     rank: u32,
     address: u64,
@@ -47,8 +47,13 @@ struct Common {
     fill: u32,
 }
 
-fn encode_at(out: u64, common: &Common, mode: impl FnOnce(usize) -> Res<TensorMapMode>) -> Res {
-    // The manual requires an alignment of 64 bytes and an address; NVIDIA's driver (H200, driver 580) does not.
+fn encode_at(
+    out: u64,
+    common: &CommonArguments,
+    mode: impl FnOnce(usize) -> Res<TensorMapMode>,
+) -> Res {
+    // The manual requires a non-null address with an alignment of 64 bytes; NVIDIA's driver (H200, driver 580) does
+    // not.
     non_null(out)?;
     let rank = rank(common.rank)?;
     let strides = match rank {
@@ -83,7 +88,7 @@ fn encode_at(out: u64, common: &Common, mode: impl FnOnce(usize) -> Res<TensorMa
 driver_entry_points! {
     fn encode_tiled "cuTensorMapEncodeTiled" (out: u64, data_type: u32, rank: u32, address: u64, dims: u64, strides: u64,
         box_dims: u64, element_strides: u64, interleave: u32, swizzle: u32, l2_promotion: u32, fill: u32) {
-        let common = Common {
+        let common = CommonArguments {
             data_type, rank, address, dims, strides, element_strides, interleave, swizzle, l2_promotion, fill,
         };
         encode_at(out, &common, |rank| Ok(TensorMapMode::Tiled { box_dims: numbers(box_dims, rank)? }))
@@ -91,7 +96,7 @@ driver_entry_points! {
     fn encode_im2col "cuTensorMapEncodeIm2col" (out: u64, data_type: u32, rank: u32, address: u64, dims: u64, strides: u64,
         lower: u64, upper: u64, channels: u32, pixels: u32, element_strides: u64, interleave: u32, swizzle: u32,
         l2_promotion: u32, fill: u32) {
-        let common = Common {
+        let common = CommonArguments {
             data_type, rank, address, dims, strides, element_strides, interleave, swizzle, l2_promotion, fill,
         };
         encode_at(out, &common, |rank| {
@@ -107,7 +112,7 @@ driver_entry_points! {
     fn encode_im2col_wide "cuTensorMapEncodeIm2colWide" (out: u64, data_type: u32, rank: u32, address: u64, dims: u64,
         strides: u64, lower: i32, upper: i32, channels: u32, pixels: u32, element_strides: u64, interleave: u32, mode: u32,
         swizzle: u32, l2_promotion: u32, fill: u32) {
-        let common = Common {
+        let common = CommonArguments {
             data_type, rank, address, dims, strides, element_strides, interleave, swizzle, l2_promotion, fill,
         };
         let mode = CUtensorMapIm2ColWideMode(mode);

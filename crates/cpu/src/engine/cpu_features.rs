@@ -1,10 +1,10 @@
-//! Features of the host processor that the engine has a version of its code for.
+//! Features of the host processor for which the engine has a version of its code.
 
-/// Whether this machine is an x86-64-v3: AVX2, FMA and what else the vector code is compiled for.
+/// Whether this machine is an x86-64-v3: it has AVX2, FMA and the other features that the vector code is compiled for.
 pub fn has_x86_64_v3() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        // `is_x86_feature_detected` caches its answer.
+        // `is_x86_feature_detected` caches its result.
         is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("bmi1")

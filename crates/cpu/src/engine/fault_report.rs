@@ -153,8 +153,8 @@ struct RefusedAccess<'a> {
 }
 
 impl RefusedAccess<'_> {
-    /// Describes the address relative to the variable that was meant, otherwise to the allocation that contains it or to the
-    /// nearest one.
+    /// Describes the address relative to the intended variable if it is known, otherwise to the allocation that
+    /// contains the address or to the nearest one.
     fn describe(&self, space: &AddressSpace, viewer: &Viewer) -> String {
         /// A second allocation is named up to this distance.
         const NEAR: u64 = 1 << 20;

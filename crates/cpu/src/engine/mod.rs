@@ -1,9 +1,9 @@
 //! The PTX engine: loads PTX, runs kernels.
 //!
 //! The driver half of this crate (`crate::driver`) uses only what this file exports. A kernel passes through three
-//! stages: [`load`] parses modules and places their variables in memory, [`compile`] turns each kernel and the functions
-//! that it calls into a [`program`], and [`run`] executes the program. [`ops`] computes everything that a lane computes by
-//! itself.
+//! stages: [`load`] parses modules and places their variables in memory, [`compile`] turns each kernel and the
+//! functions that it calls into a [`program`], and [`run`] executes the program. [`ops`] has the operations that
+//! involve only one lane.
 
 mod address_windows;
 mod compile;

@@ -9,7 +9,7 @@ use cupyrite_ptx::ir::{AtomOp, Semantics, ShflMode, SourceLoc, Special, Type, Vo
 use cupyrite_ptx::textures::Query;
 
 use crate::engine::ops::{OpArgs, OpFn, Slot};
-use crate::texture::{Outside, View};
+use crate::texture::{BoundaryMode, View};
 
 /// Fixed locations of the register file, as byte offsets.
 pub mod fixed {
@@ -35,8 +35,8 @@ pub mod fixed {
     pub const END: u32 = 1600;
 }
 
-/// What the interpreter does with an instruction. A bracketed type describes the operation further;
-/// [`Inst::target`] is its index in the program.
+/// The action of the interpreter for an instruction. A bracketed type describes the operation further; [`Inst::target`]
+/// is its index in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum InstKind {
@@ -147,7 +147,7 @@ pub struct Inst {
     pub guard: u32,
     /// Branch target, or index into a table of the program.
     pub target: u32,
-    /// What the interpreter does.
+    /// The action of the interpreter.
     pub kind: InstKind,
     /// [`GUARDED`], [`GUARD_NOT`], [`BACKWARD`], [`SPIN`].
     pub flags: u8,
@@ -251,7 +251,7 @@ pub fn atomic_exists(op: AtomOp, ty: Type) -> bool {
     }
 }
 
-/// What a texture or surface instruction does.
+/// The action of a texture or surface instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TexKind {
     /// `tex`.
@@ -313,11 +313,11 @@ pub struct TexOp {
     pub resident: u32,
     /// Whether a surface access is formatted: x counts elements, and values are converted.
     pub formatted: bool,
-    /// What a surface access outside the surface does.
-    pub outside: Outside,
+    /// Behaviour of an access outside the surface.
+    pub outside: BoundaryMode,
 }
 
-/// What an `mbarrier` instruction does with its object.
+/// The action of an `mbarrier` instruction on its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MbarrierAction {
     /// `init`.
@@ -526,7 +526,7 @@ pub enum BuiltinArg {
     Register(u32, Slot),
 }
 
-/// What a thread does at a block barrier.
+/// The action of a thread at a block barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarrierMode {
     /// Wait.
@@ -622,8 +622,8 @@ pub struct PlacedVariable {
 }
 
 /// A variable whose size is not a multiple of its alignment. A load that begins in it may end in the padding, because
-/// compilers widen loads up to the alignment; what it returns there is undefined. All other accesses to the padding are
-/// faults.
+/// compilers widen loads up to the alignment; the value that it returns there is undefined. All other accesses to the
+/// padding are faults.
 #[derive(Clone, Copy, Debug)]
 pub struct PaddedVariable {
     /// First address.

@@ -13,7 +13,7 @@ const STEP: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
 /// Memory that a checkpoint saves.
-enum Part {
+enum SavedPart {
     /// A slot, which shares its pages with others: its bytes are zeroed.
     Slot { base: u64, len: u64 },
     /// Whole pages, which are returned to the system.
@@ -22,18 +22,18 @@ enum Part {
     Physical(Arc<Physical>),
 }
 
-impl Part {
+impl SavedPart {
     fn len(&self) -> u64 {
         match self {
-            Part::Slot { len, .. } | Part::Pages { len, .. } => *len,
-            Part::Physical(physical) => physical.size(),
+            SavedPart::Slot { len, .. } | SavedPart::Pages { len, .. } => *len,
+            SavedPart::Physical(physical) => physical.size(),
         }
     }
 
     /// Reads `[at, at + out.len())` of the memory.
     fn load(&self, at: u64, out: &mut [u8]) -> bool {
         match self {
-            Part::Slot { base, .. } | Part::Pages { base, .. } => {
+            SavedPart::Slot { base, .. } | SavedPart::Pages { base, .. } => {
                 // SAFETY: the range is part of a live region of this space, and the gate is closed: no kernel or copy
                 // writes it.
                 let bytes =
@@ -41,35 +41,37 @@ impl Part {
                 out.copy_from_slice(bytes);
                 true
             }
-            Part::Physical(physical) => files::read(physical.file(), at, out),
+            SavedPart::Physical(physical) => files::read(physical.file(), at, out),
         }
     }
 
     /// Writes `bytes` to the memory from `at` on.
     fn store(&self, at: u64, bytes: &[u8]) -> bool {
         match self {
-            Part::Slot { base, .. } | Part::Pages { base, .. } => {
-                // SAFETY: as in `load`; the region cannot be freed, because the driver's entry points are locked.
+            SavedPart::Slot { base, .. } | SavedPart::Pages { base, .. } => {
+                // SAFETY: the range is part of a live region of this space, which cannot be freed because the driver's
+                // entry points are locked; the gate is closed: no kernel or copy accesses it.
                 let to =
                     unsafe { std::slice::from_raw_parts_mut((base + at) as *mut u8, bytes.len()) };
                 to.copy_from_slice(bytes);
                 true
             }
-            Part::Physical(physical) => files::write(physical.file(), at, bytes),
+            SavedPart::Physical(physical) => files::write(physical.file(), at, bytes),
         }
     }
 
     fn release(&self) {
         match self {
-            Part::Slot { base, len } => {
-                // SAFETY: as in `store`.
+            SavedPart::Slot { base, len } => {
+                // SAFETY: the slot belongs to a live region, which cannot be freed because the driver's entry points are
+                // locked; the gate is closed: no kernel or copy accesses it.
                 unsafe { std::ptr::write_bytes(*base as *mut u8, 0, *len as usize) };
             }
-            Part::Pages { base, len } => {
+            SavedPart::Pages { base, len } => {
                 // SAFETY: the range is an anonymous private mapping of a live region; its contents were saved.
                 unsafe { libc::madvise(*base as *mut _, *len as usize, libc::MADV_DONTNEED) };
             }
-            Part::Physical(physical) => files::punch(physical.file(), 0, physical.size()),
+            SavedPart::Physical(physical) => files::punch(physical.file(), 0, physical.size()),
         }
     }
 }
@@ -77,7 +79,7 @@ impl Part {
 /// The device memory of a process in a file. While it exists, accesses to device memory wait.
 pub struct SavedMemory {
     file: File,
-    parts: Vec<Part>,
+    parts: Vec<SavedPart>,
     /// Bytes that no longer count as used.
     cost: u64,
 }
@@ -85,7 +87,7 @@ pub struct SavedMemory {
 impl SavedMemory {
     /// Bytes saved.
     pub fn bytes(&self) -> u64 {
-        self.parts.iter().map(Part::len).sum()
+        self.parts.iter().map(SavedPart::len).sum()
     }
 }
 
@@ -98,7 +100,7 @@ impl AddressSpace {
     /// [`MemoryError::Busy`] if accesses never cease, [`MemoryError::InvalidRequest`] if memory is shared with other
     /// processes, [`MemoryError::System`] if the file cannot be written.
     pub fn save(&self, file: File) -> Result<SavedMemory, MemoryError> {
-        let _alone = self.sharing.lock();
+        let _exclusive = self.sharing.lock();
         self.close_gate()?;
         let saved = self.parts().and_then(|(parts, cost)| {
             let saved = SavedMemory { file, parts, cost };
@@ -106,7 +108,7 @@ impl AddressSpace {
         });
         match saved {
             Ok(saved) => {
-                saved.parts.iter().for_each(Part::release);
+                saved.parts.iter().for_each(SavedPart::release);
                 self.used.fetch_sub(saved.cost, Ordering::SeqCst);
                 Ok(saved)
             }
@@ -117,7 +119,7 @@ impl AddressSpace {
         }
     }
 
-    /// Restores what [`Self::save`] saved, and allows accesses again.
+    /// Restores the memory that [`Self::save`] has saved, and allows accesses again.
     ///
     /// # Errors
     /// [`MemoryError::System`] if the file cannot be read; the contents are lost then.
@@ -128,8 +130,8 @@ impl AddressSpace {
         done.ok_or(MemoryError::System)
     }
 
-    /// What is saved, and its cost.
-    fn parts(&self) -> Result<(Vec<Part>, u64), MemoryError> {
+    /// The memory to be saved, and its cost.
+    fn parts(&self) -> Result<(Vec<SavedPart>, u64), MemoryError> {
         let regions = self.regions.read();
         let (mut parts, mut cost) = (Vec::new(), 0);
         let mut physicals: Vec<Arc<Physical>> = Vec::new();
@@ -146,7 +148,7 @@ impl AddressSpace {
                     if heap.chunk(chunk).is_some_and(|chunk| chunk.file.is_some()) {
                         return Err(MemoryError::InvalidRequest);
                     }
-                    parts.push(Part::Slot { base, len: size });
+                    parts.push(SavedPart::Slot { base, len: size });
                     cost += Self::cost(entry.capacity);
                 }
                 Backing::Mapping(pages) => {
@@ -154,7 +156,7 @@ impl AddressSpace {
                         return Err(MemoryError::InvalidRequest);
                     }
                     let len = entry.capacity.next_multiple_of(PAGE);
-                    parts.push(Part::Pages {
+                    parts.push(SavedPart::Pages {
                         base: pages.base(),
                         len,
                     });
@@ -171,13 +173,16 @@ impl AddressSpace {
                 }
             }
         }
-        parts.extend(physicals.into_iter().map(Part::Physical));
+        parts.extend(physicals.into_iter().map(SavedPart::Physical));
         Ok((parts, cost))
     }
 }
 
 /// Calls `f` with each block of the parts: the part, the offset in it, its length, the offset in the file.
-fn blocks(parts: &[Part], mut f: impl FnMut(&Part, u64, usize, u64) -> Option<()>) -> Option<()> {
+fn blocks(
+    parts: &[SavedPart],
+    mut f: impl FnMut(&SavedPart, u64, usize, u64) -> Option<()>,
+) -> Option<()> {
     let mut offset = 0;
     for part in parts {
         let mut at = 0;

@@ -64,7 +64,7 @@ pub(crate) fn temporary() -> std::io::Result<std::fs::File> {
 }
 
 /// A file created by [`create`]: the part of its name after `prefix`, and its size.
-pub(crate) struct Known {
+pub(crate) struct IdentifiedFile {
     pub(crate) file: OwnedFd,
     pub(crate) label: String,
     pub(crate) size: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Known {
 
 /// Validates a descriptor that another process passed; the caller keeps its ownership. `None` if it is not a file of
 /// [`create`] whose name starts with `prefix`.
-pub(crate) fn recognise(descriptor: i32, prefix: &str) -> Option<Known> {
+pub(crate) fn recognise(descriptor: i32, prefix: &str) -> Option<IdentifiedFile> {
     // SAFETY: queries the flags of a number; an invalid descriptor returns an error.
     if descriptor < 0 || unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0 {
         return None;
@@ -83,7 +83,7 @@ pub(crate) fn recognise(descriptor: i32, prefix: &str) -> Option<Known> {
 }
 
 /// [`recognise`] for a descriptor of another process of this user, while that process lives and has it open.
-pub(crate) fn recognise_in(process: u32, descriptor: i32, prefix: &str) -> Option<Known> {
+pub(crate) fn recognise_in(process: u32, descriptor: i32, prefix: &str) -> Option<IdentifiedFile> {
     let path = format!("/proc/{process}/fd/{descriptor}");
     // Checked before opening, because opening a device or a pipe may have side effects.
     let target = std::fs::read_link(&path).ok()?;
@@ -107,7 +107,7 @@ pub(crate) fn describe(descriptor: i32) -> String {
     }
 }
 
-fn check(file: OwnedFd, prefix: &str) -> Option<Known> {
+fn check(file: OwnedFd, prefix: &str) -> Option<IdentifiedFile> {
     let target = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
     let label = target
         .to_str()?
@@ -126,7 +126,7 @@ fn check(file: OwnedFd, prefix: &str) -> Option<Known> {
     if unsafe { libc::fstat(file.as_raw_fd(), &mut stat) } != 0 || stat.st_size <= 0 {
         return None;
     }
-    Some(Known {
+    Some(IdentifiedFile {
         file,
         label,
         size: stat.st_size as u64,
@@ -183,7 +183,7 @@ pub(crate) struct Words {
 
 // SAFETY: the memory is accessed only through atomics.
 unsafe impl Send for Words {}
-// SAFETY: as above.
+// SAFETY: shared references access the memory only through atomics; `at` and `len` never change.
 unsafe impl Sync for Words {}
 
 impl Words {
@@ -251,21 +251,21 @@ pub(crate) struct Process {
 
 impl Process {
     /// The calling process.
-    pub(crate) fn own() -> Process {
-        static OWN: Mutex<Option<Process>> = Mutex::new(None);
+    pub(crate) fn current() -> Process {
+        static CURRENT: Mutex<Option<Process>> = Mutex::new(None);
         let id = std::process::id();
-        let mut own = OWN.lock();
+        let mut cached = CURRENT.lock();
         // A forked child is a different process.
-        if own.is_none_or(|own| own.id != id) {
+        if cached.is_none_or(|process| process.id != id) {
             let start = state_of(id).map_or(0, |(_, start)| start);
-            *own = Some(Process { id, start });
+            *cached = Some(Process { id, start });
         }
-        own.unwrap_or(Process { id, start: 0 })
+        cached.unwrap_or(Process { id, start: 0 })
     }
 
     /// Whether it still runs. Zombies do not.
     pub(crate) fn is_alive(self) -> bool {
-        self == Process::own()
+        self == Process::current()
             || state_of(self.id).is_some_and(|(state, start)| {
                 start == self.start && !matches!(state, 'Z' | 'X' | 'x')
             })
@@ -290,7 +290,7 @@ pub(crate) fn nonce() -> [u64; 2] {
         // Not random, but unique to this process and moment.
         use std::sync::atomic::Ordering;
         static COUNT: AtomicU64 = AtomicU64::new(1);
-        let own = Process::own();
+        let own = Process::current();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         words = [u64::from(own.id) << 32 | count, own.start];
     }
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn processes_are_distinguished() {
-        let own = Process::own();
+        let own = Process::current();
         assert!(own.start > 0 && own.is_alive());
         assert!(
             !Process {

@@ -4,12 +4,12 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{AddressSpace, Entry, MemoryError, Reach, Region};
+use super::{AddressSpace, MemoryError, Reach, Region, RegionEntry};
 
 /// Memory that is allocated but belongs to no region. [`AddressSpace::release`] frees it; dropping it leaks it.
 #[must_use]
 pub struct Parked {
-    entry: Entry,
+    entry: RegionEntry,
 }
 
 impl Parked {

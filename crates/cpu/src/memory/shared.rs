@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 
 use super::files;
 use super::pages::{self, Pages};
-use super::{AddressSpace, Backing, CHUNK, Charge, Entry, MemoryError, Reach, Region, RegionKind};
+use super::{
+    AddressSpace, Backing, CHUNK, Charge, MemoryError, Reach, Region, RegionEntry, RegionKind,
+};
 
 const PAGE: u64 = 4096;
 /// Prefix of the names of files for memory that was shared after its allocation.
@@ -200,7 +202,7 @@ impl AddressSpace {
             owner,
             reach,
         };
-        self.insert(Entry {
+        self.insert(RegionEntry {
             region,
             backing: Backing::File(window, block),
             capacity: size,
@@ -225,7 +227,7 @@ impl AddressSpace {
     /// accesses never cease, [`MemoryError::System`] if a system call fails.
     pub fn share(&self, base: u64) -> Result<SharedRange, MemoryError> {
         // One at a time, so that no memory moves twice.
-        let _alone = self.sharing.lock();
+        let _exclusive = self.sharing.lock();
         let (id, start, len, known) = {
             let regions = self.regions.read();
             let entry = regions.get(&base).ok_or(MemoryError::NotAllocated)?;
@@ -312,7 +314,7 @@ impl AddressSpace {
     pub(super) fn enter_gate(&self) {
         while self.pins.fetch_add(1, Ordering::SeqCst) & CLOSED != 0 {
             self.pins.fetch_sub(1, Ordering::SeqCst);
-            // For as long as copying takes.
+            // The gate is closed only while memory is copied.
             while self.pins.load(Ordering::SeqCst) & CLOSED != 0 {
                 std::thread::sleep(Duration::from_micros(50));
             }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::files;
 use super::pages::{self, Pages};
-use super::{AddressSpace, Backing, Entry, MemoryError, Reach, Region, RegionKind};
+use super::{AddressSpace, Backing, MemoryError, Reach, Region, RegionEntry, RegionKind};
 
 /// Prefix of the file names; the caller's label follows.
 const NAME: &str = "cupyrite-memory-";
@@ -130,7 +130,7 @@ impl AddressSpace {
         self.debit(cost)?;
         let made = files::create(&format!("{NAME}{label}"), size).ok_or_else(|| {
             match std::io::Error::last_os_error().raw_os_error() {
-                // No file descriptor is left, which says nothing about memory.
+                // Too many open files: not a lack of memory.
                 Some(libc::EMFILE | libc::ENFILE) => MemoryError::System,
                 _ => MemoryError::OutOfMemory,
             }
@@ -207,14 +207,14 @@ impl AddressSpace {
             Some(r) if r.size == size => return Err(MemoryError::Overlap),
             _ => return Err(MemoryError::NotAllocated),
         }
-        let Some(gone) = reservations.remove(&base) else {
+        let Some(removed) = reservations.remove(&base) else {
             return Err(MemoryError::NotAllocated);
         };
         drop(reservations);
         let region = window(base, size, Reach::NONE, 0);
-        self.heap.lock().limbo.push(Entry {
+        self.heap.lock().limbo.push(RegionEntry {
             region,
-            backing: Backing::Reserved(gone.pages),
+            backing: Backing::Reserved(removed.pages),
             capacity: 0,
         });
         self.reclaim();
@@ -276,7 +276,7 @@ impl AddressSpace {
             }
             for (from, to) in [(r.base, addr), (addr + size, r.end())] {
                 if from < to {
-                    rests.push(Entry {
+                    rests.push(RegionEntry {
                         region: window(from, to - from, Reach::NONE, r.id),
                         backing: Backing::Window(before.clone()),
                         capacity: 0,
@@ -324,11 +324,11 @@ impl AddressSpace {
         }
         let starts = exactly(&reservation.mappings, addr, size).ok_or(MemoryError::NotMapped)?;
         let mut regions = self.regions.write();
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for start in starts {
             if let Some(m) = reservation.mappings.remove(&start) {
                 regions.remove(&start);
-                gone.push(Entry {
+                removed.push(RegionEntry {
                     region: window(m.base, m.size, Reach::NONE, m.id),
                     backing: Backing::Window(m.physical),
                     capacity: 0,
@@ -338,7 +338,7 @@ impl AddressSpace {
         self.generation.fetch_add(1, Ordering::SeqCst);
         drop(regions);
         // Under the reservation lock, so that nothing can be mapped there before the old mapping is queued for release.
-        self.heap.lock().limbo.extend(gone);
+        self.heap.lock().limbo.extend(removed);
         drop(reservations);
         self.reclaim();
         Ok(())
@@ -372,7 +372,7 @@ impl AddressSpace {
                 let region = window(m.base, m.size, m.reach, m.id);
                 regions.insert(
                     start,
-                    Entry {
+                    RegionEntry {
                         region,
                         backing: Backing::Foreign,
                         capacity: 0,

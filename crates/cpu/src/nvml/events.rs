@@ -33,12 +33,12 @@ struct Registration {
 }
 
 /// Event sets by handle.
-type Sets = HashMap<u64, Vec<Registration>>;
+type EventSets = HashMap<u64, Vec<Registration>>;
 
 /// The sets, and the number of sets created so far.
-static SETS: Mutex<Option<(Sets, u64)>> = Mutex::new(None);
+static SETS: Mutex<Option<(EventSets, u64)>> = Mutex::new(None);
 
-fn with_sets<T>(f: impl FnOnce(&mut Sets, &mut u64) -> T) -> T {
+fn with_sets<T>(f: impl FnOnce(&mut EventSets, &mut u64) -> T) -> T {
     let mut sets = SETS.lock();
     let (sets, created) = sets.get_or_insert_default();
     f(sets, created)

@@ -1,9 +1,9 @@
 //! NVML for the CPU device: the entry points of `libnvidia-ml` with the same names and the same C signatures.
 //!
-//! Belongs here: what a computer reports about itself: names, memory, utilisation, processes, processor clocks, affinity,
+//! Belongs here: properties that a computer reports: names, memory, utilisation, processes, processor clocks, affinity,
 //! topology, and events for failed kernels. All other functions (fans, power, ECC, MIG, NVLink, vGPU) return
-//! `NVML_ERROR_NOT_SUPPORTED`, as a GPU without the feature does.
-//! Does not belong here: how the figures are obtained (the driver).
+//! `NVML_ERROR_NOT_SUPPORTED`, as a GPU without the feature does. Does not belong here: how the figures are obtained
+//! (the driver).
 //!
 //! Pointers arrive as numbers and are accessed through the operating system ([`crate::memory::checked`]): an invalid
 //! one yields `NVML_ERROR_INVALID_ARGUMENT`. A panic never crosses the FFI boundary.
@@ -33,13 +33,13 @@ fn bad(_: BadAddress) -> nvmlReturn_t {
 }
 
 /// One entry point: exported name and address.
-struct Entry {
+struct EntryPoint {
     name: &'static str,
     address: *const c_void,
 }
 
 // SAFETY: an entry holds a constant name and a function address.
-unsafe impl Sync for Entry {}
+unsafe impl Sync for EntryPoint {}
 
 /// Defines entry points and the table `ENTRIES` that lists them: `fn name "nvmlName" (args) { body }`, where the body
 /// returns a [`Res`]. A leading `bare;` omits the check that `nvmlInit` was called.
@@ -52,8 +52,8 @@ macro_rules! nvml_entry_points {
             }
         )*
         /// The entry points of this file.
-        pub(super) static ENTRIES: &[$crate::nvml::Entry] = &[
-            $($crate::nvml::Entry { name: $c, address: $name as *const std::ffi::c_void }),*
+        pub(super) static ENTRIES: &[$crate::nvml::EntryPoint] = &[
+            $($crate::nvml::EntryPoint { name: $c, address: $name as *const std::ffi::c_void }),*
         ];
     };
     ($($rest:tt)*) => { $crate::nvml::nvml_entry_points!(@with $crate::nvml::guard; $($rest)*); };
@@ -77,7 +77,7 @@ fn guard(body: impl FnOnce() -> Res) -> u32 {
     guard_bare(body)
 }
 
-/// Stands in for every unimplemented entry point. It reads no argument, so one function serves all signatures.
+/// Serves every unimplemented entry point. It reads no argument, so one function serves all signatures.
 extern "C" fn not_supported() -> u32 {
     guard(|| Err(nvmlReturn_t::NVML_ERROR_NOT_SUPPORTED))
 }
@@ -118,21 +118,21 @@ fn get_text(addr: u64) -> Res<String> {
 }
 
 /// Function addresses by exported name.
-type Known = HashMap<&'static [u8], *const c_void>;
+type AddressesByName = HashMap<&'static [u8], *const c_void>;
 
-/// [`Known`] as a static value.
-struct Addresses(Known);
+/// [`AddressesByName`] as a static value.
+struct Addresses(AddressesByName);
 // SAFETY: the addresses are those of functions, which any thread may call.
 unsafe impl Send for Addresses {}
-// SAFETY: as above.
+// SAFETY: the addresses never change and are those of functions, which any thread may call.
 unsafe impl Sync for Addresses {}
 
-fn addresses() -> &'static Known {
+fn addresses() -> &'static AddressesByName {
     static ADDRESSES: OnceLock<Addresses> = OnceLock::new();
     &ADDRESSES
         .get_or_init(|| {
             let nothing = not_supported as extern "C" fn() -> u32 as *const c_void;
-            let mut all: Known = SYMBOLS
+            let mut all: AddressesByName = SYMBOLS
                 .iter()
                 .map(|row| (row.export.to_bytes(), nothing))
                 .collect();
@@ -143,7 +143,7 @@ fn addresses() -> &'static Known {
         .0
 }
 
-fn implemented() -> impl Iterator<Item = &'static Entry> {
+fn implemented() -> impl Iterator<Item = &'static EntryPoint> {
     [
         system::ENTRIES,
         device::ENTRIES,

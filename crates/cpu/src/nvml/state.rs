@@ -113,7 +113,7 @@ nvml_entry_points! {
     }
     fn display_mode "nvmlDeviceGetDisplayMode" (device: u64, out: u64) { disabled(device, out) }
     fn display_active "nvmlDeviceGetDisplayActive" (device: u64, out: u64) { disabled(device, out) }
-    // It is on no baseboard.
+    // The device is not on a baseboard.
     fn module_id "nvmlDeviceGetModuleId" (device: u64, out: u64) { zero(device, out) }
     fn is_mig_device "nvmlDeviceIsMigDeviceHandle" (device: u64, out: u64) { zero(device, out) }
     fn max_mig_devices "nvmlDeviceGetMaxMigDeviceCount" (device: u64, out: u64) { zero(device, out) }

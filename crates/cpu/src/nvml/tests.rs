@@ -472,7 +472,8 @@ fn devices_are_neighbours() {
         INVALID_ARGUMENT
     );
     let name = "nvmlDeviceGetP2PStatus";
-    // The answers of an H200 about itself (driver 580): read access is not supported, and unknown indices are no error.
+    // The results of an H200 for itself as the peer (driver 580): read access is not supported, and unknown indices are
+    // not an error.
     for (index, expected) in [
         (0, nvmlGpuP2PStatus_t::NVML_P2P_STATUS_NOT_SUPPORTED),
         (5, nvmlGpuP2PStatus_t::NVML_P2P_STATUS_OK),
@@ -554,7 +555,7 @@ fn event_sets_deliver_each_fault_once() {
     let wait = "nvmlEventSetWait_v2";
     assert_eq!(call(wait, &[set, at(&mut event), 0]), TIMEOUT);
     let waiting = std::thread::spawn(move || {
-        // SAFETY: as above.
+        // SAFETY: all zeros is a valid struct.
         let mut event: cupyrite_sys::nvml::nvmlEventData_st = unsafe { std::mem::zeroed() };
         let result = call(wait, &[set, at(&mut event), 10_000]);
         (result, event.eventData, event.device as u64)

@@ -97,7 +97,7 @@ fn put_handles(count: u64, out: u64, handles: &[u64]) -> Res {
     Ok(())
 }
 
-/// As on an H200 (driver 580), a device is no peer of its own, and nothing is asked with the index "unknown".
+/// As on an H200 (driver 580), a device is not its own peer, and the index "unknown" queries nothing.
 fn p2p_status(index: u32, same: bool) -> nvmlGpuP2PStatus_t {
     use nvmlGpuP2PCapsIndex_t as Index;
     match Index(index) {
@@ -114,7 +114,7 @@ fn p2p_status(index: u32, same: bool) -> nvmlGpuP2PStatus_t {
         | Index::NVML_P2P_CAPS_INDEX_ATOMICS
         | Index::NVML_P2P_CAPS_INDEX_NVLINK
         | Index::NVML_P2P_CAPS_INDEX_PCI => nvmlGpuP2PStatus_t::NVML_P2P_STATUS_NOT_SUPPORTED,
-        // Also for `NVML_P2P_CAPS_INDEX_UNKNOWN` and what lies beyond it, as an H200's driver (580).
+        // Also for `NVML_P2P_CAPS_INDEX_UNKNOWN` and larger values, as an H200's driver (580).
         _ => nvmlGpuP2PStatus_t::NVML_P2P_STATUS_OK,
     }
 }

@@ -1,4 +1,4 @@
-//! The elements of a box: where they lie in the tensor and in shared memory.
+//! The elements of a box: their locations in the tensor and in shared memory.
 
 use cupyrite_sys::driver::{
     CUtensorMapDataType as DataType, CUtensorMapFloatOOBfill as Fill,
@@ -42,7 +42,7 @@ impl TensorBox {
     /// The box of `map` at these coordinates.
     ///
     /// # Errors
-    /// What the device does not implement, or coordinates of another rank.
+    /// A feature that the device does not implement, or coordinates of another rank.
     pub(crate) fn new(
         map: &TensorMapDescription,
         coordinates: &[i32],
@@ -140,7 +140,7 @@ impl TensorBox {
         &self.fill[..self.element as usize]
     }
 
-    /// The swizzled place of an address of shared memory: some of the bits 4 to 6 change, by the bits 7 to 9.
+    /// The swizzled address in shared memory: bits 7 to 9 modify bits 4 to 6.
     pub(crate) fn swizzled(&self, address: u64) -> u64 {
         address ^ (address >> 7 & self.swizzle) << 4
     }

@@ -1,7 +1,8 @@
 //! Tensor maps: the descriptor of a tensor and of the boxes that kernels copy from and to it.
 //!
-//! The 128 bytes are this device's own encoding; NVIDIA's is not documented. They are passed by value, copied by kernels
-//! and kept anywhere, so they hold everything, with a checksum: a kernel that uses other bytes is stopped with a report.
+//! The 128 bytes are this device's own encoding; NVIDIA's is not documented. They are passed by value, and kernels copy
+//! and store them, so they contain the whole description and a checksum: a kernel that uses other bytes fails with a
+//! report.
 
 mod boxes;
 

@@ -25,7 +25,7 @@ pub struct Axis {
 
 /// The two texels between which a value is interpolated.
 #[derive(Clone, Copy, Debug)]
-pub struct Between {
+pub struct InterpolatedTexels {
     /// The lower and the upper texel, or [`OUTSIDE`].
     pub texels: [Row<i32>; 2],
     /// Weight of the upper texel in 256ths.
@@ -108,9 +108,9 @@ impl Axis {
     }
 
     /// The two texels to interpolate.
-    pub fn linear(&self, x: &Row<f32>) -> Between {
+    pub fn linear(&self, x: &Row<f32>) -> InterpolatedTexels {
         let (n, mode) = (self.extent as i32, self.effective());
-        let mut out = Between {
+        let mut out = InterpolatedTexels {
             texels: [[0; LANES]; 2],
             weight: [0; LANES],
         };

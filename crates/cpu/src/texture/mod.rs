@@ -30,6 +30,6 @@ pub use format::{ChannelKind, Format, Packing};
 pub use sample::{Coordinates, Detail, Fetch, View};
 pub use storage::{Level, Shape, Storage, StorageError};
 pub use surface::{
-    InvalidAccess, Outside, SurfaceAccess, read as read_element, write as write_element,
+    BoundaryMode, InvalidAccess, SurfaceAccess, read as read_element, write as write_element,
 };
 pub use texel::{LANES, Row, Rows};

@@ -10,7 +10,7 @@
 //! samples along the longer axis of the footprint, as in the OpenGL extension. The corner texel of a seamless cubemap,
 //! shared by three faces, is the average of the three existing texels.
 
-use super::address::{Axis, Between, OUTSIDE};
+use super::address::{Axis, InterpolatedTexels, OUTSIDE};
 use super::cube;
 use super::descriptor::{AddressMode, Filter, Geometry, Image, Texture};
 use super::texel::{LANES, Loader, Precision, Row, Rows, TEXEL_SHIFT};
@@ -65,7 +65,7 @@ pub struct Fetch {
 type Sums = [Row<f64>; 4];
 
 /// Positions in one level.
-struct Spot {
+struct LevelPosition {
     position: [Row<f32>; 3],
     /// Slice of the level: layer, or layer times six plus face.
     slice: Row<u32>,
@@ -109,16 +109,16 @@ impl Texture {
             }
             return;
         }
-        let spot = self.spot(f, position, mask);
+        let at_level = self.at_level(f, position, mask);
         let integers = self.reads_integers();
         if self.images.len() == 1 && (integers || self.descriptor.max_anisotropy <= 1) {
             // SAFETY: guaranteed by the caller.
             unsafe {
                 if self.descriptor.filter == Filter::Point || integers {
-                    self.point(0, f, &spot, mask, (self.loader, &self.border), out);
+                    self.point(0, f, &at_level, mask, (self.loader, &self.border), out);
                 } else {
                     let mut sums = [[0.0; LANES]; 4];
-                    self.add(0, f, &spot, mask, &[1.0; LANES], &mut sums);
+                    self.add(0, f, &at_level, mask, &[1.0; LANES], &mut sums);
                     self.finish(&sums, mask, out);
                 }
             }
@@ -133,7 +133,7 @@ impl Texture {
                 let m = foot.nearest(level, mask);
                 if m != 0 {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { self.point(level, f, &spot, m, (self.loader, &self.border), out) };
+                    unsafe { self.point(level, f, &at_level, m, (self.loader, &self.border), out) };
                 }
             }
             return;
@@ -142,9 +142,9 @@ impl Texture {
         let most = lanes(mask).map(|l| foot.samples[l]).max().unwrap_or(1);
         for n in 0..most {
             let m = lanes(mask).fold(0, |m, l| m | u32::from(n < foot.samples[l]) << l);
-            let mut moved = Spot {
-                position: spot.position,
-                slice: spot.slice,
+            let mut moved = LevelPosition {
+                position: at_level.position,
+                slice: at_level.slice,
             };
             if most > 1 {
                 for l in lanes(m) {
@@ -174,8 +174,8 @@ impl Texture {
         let Coordinates::Position(position) = &f.coordinates else {
             return;
         };
-        let spot = self.spot(f, position, mask);
-        let corners = self.corners(0, f, &spot, mask);
+        let at_level = self.at_level(f, position, mask);
+        let corners = self.corners(0, f, &at_level, mask);
         for (k, corner) in [2, 3, 1, 0].into_iter().enumerate() {
             let mut rows = [[0; LANES]; 4];
             // SAFETY: the sites are texels of the image; the rest is guaranteed by the caller.
@@ -209,30 +209,30 @@ impl Texture {
     }
 
     /// The slice of each lane, and for cubemaps the position on the face.
-    fn spot(&self, f: &Fetch, position: &[Row<f32>; 3], mask: u32) -> Spot {
-        let mut spot = Spot {
+    fn at_level(&self, f: &Fetch, position: &[Row<f32>; 3], mask: u32) -> LevelPosition {
+        let mut at_level = LevelPosition {
             position: *position,
             slice: [0; LANES],
         };
         if f.view.cube {
             for l in lanes(mask) {
                 let place = cube::project([position[0][l], position[1][l], position[2][l]]);
-                spot.position[0][l] = place.s;
-                spot.position[1][l] = place.t;
+                at_level.position[0][l] = place.s;
+                at_level.position[1][l] = place.t;
                 let last = self.layers / 6 - 1;
                 let cube = if f.view.layered {
                     f.layer[l].min(last)
                 } else {
                     0
                 };
-                spot.slice[l] = 6 * cube + place.face;
+                at_level.slice[l] = 6 * cube + place.face;
             }
         } else if f.view.layered {
             for l in lanes(mask) {
-                spot.slice[l] = f.layer[l].min(self.layers - 1);
+                at_level.slice[l] = f.layer[l].min(self.layers - 1);
             }
         }
-        spot
+        at_level
     }
 
     fn axis(&self, image: &Image, k: usize, f: &Fetch) -> Axis {
@@ -268,7 +268,7 @@ impl Texture {
         &self,
         level: usize,
         f: &Fetch,
-        spot: &Spot,
+        at_level: &LevelPosition,
         mask: u32,
         with: (Loader, &[u32; 4]),
         out: &mut Rows,
@@ -277,10 +277,10 @@ impl Texture {
         let mut texels = [[0; LANES]; 3];
         let axes = usize::from(f.view.dimensions);
         for (k, row) in texels.iter_mut().enumerate().take(axes) {
-            *row = self.axis(image, k, f).point(&spot.position[k]);
+            *row = self.axis(image, k, f).point(&at_level.position[k]);
         }
         // SAFETY: guaranteed by the caller.
-        unsafe { self.load(image, &spot.slice, &texels, mask, with, out) };
+        unsafe { self.load(image, &at_level.slice, &texels, mask, with, out) };
     }
 
     unsafe fn load(
@@ -305,7 +305,7 @@ impl Texture {
         &self,
         level: usize,
         f: &Fetch,
-        spot: &Spot,
+        at_level: &LevelPosition,
         mask: u32,
         scale: &Row<f64>,
         sums: &mut Sums,
@@ -314,11 +314,11 @@ impl Texture {
         let blend = (self.blend, &self.blend_border);
         if self.descriptor.filter == Filter::Point {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.point(level, f, spot, mask, blend, &mut rows) };
+            unsafe { self.point(level, f, at_level, mask, blend, &mut rows) };
             accumulate(sums, &rows, scale, mask);
             return;
         }
-        let corners = self.corners(level, f, spot, mask);
+        let corners = self.corners(level, f, at_level, mask);
         if self.edged(f) {
             let border = self.blend_border.map(|b| [b; LANES]);
             accumulate(sums, &border, &scale.map(|s| s / 2.0), mask);
@@ -353,19 +353,19 @@ impl Texture {
     }
 
     /// The texels of linear filtering: x fastest, then y, then z.
-    fn corners(&self, level: usize, f: &Fetch, spot: &Spot, mask: u32) -> Corners {
+    fn corners(&self, level: usize, f: &Fetch, at_level: &LevelPosition, mask: u32) -> Corners {
         let image = &self.images[level];
         if f.view.cube && self.descriptor.seamless {
-            return self.seamless_corners(image, f, spot, mask);
+            return self.seamless_corners(image, f, at_level, mask);
         }
         let dimensions = usize::from(f.view.dimensions);
-        let nothing = Between {
+        let nothing = InterpolatedTexels {
             texels: [[0; LANES]; 2],
             weight: [0; LANES],
         };
         let mut axes = [nothing; 3];
         for (k, axis) in axes.iter_mut().enumerate().take(dimensions) {
-            *axis = self.axis(image, k, f).linear(&spot.position[k]);
+            *axis = self.axis(image, k, f).linear(&at_level.position[k]);
         }
         let edged = self.edged(f);
         let mut out = Corners::new(1 << dimensions);
@@ -378,7 +378,7 @@ impl Texture {
             }
             for (n, weight) in weights.into_iter().enumerate().take(out.count) {
                 let texel = |k: usize| axes[k].texels[n >> k & 1][l];
-                out.sites[n][l] = self.site(image, spot.slice[l], texel(0), texel(1), texel(2));
+                out.sites[n][l] = self.site(image, at_level.slice[l], texel(0), texel(1), texel(2));
                 out.weights[n][l] = f64::from(weight) / 256.0;
             }
         }
@@ -386,7 +386,13 @@ impl Texture {
     }
 
     /// [`Self::corners`] for a seamless cubemap, whose faces continue in each other.
-    fn seamless_corners(&self, image: &Image, f: &Fetch, spot: &Spot, mask: u32) -> Corners {
+    fn seamless_corners(
+        &self,
+        image: &Image,
+        f: &Fetch,
+        at_level: &LevelPosition,
+        mask: u32,
+    ) -> Corners {
         let n = image.extent[0] as i32;
         let inside = 0..n;
         let axis = |k: usize| Axis {
@@ -395,9 +401,9 @@ impl Texture {
         };
         let mut out = Corners::new(4);
         for l in lanes(mask) {
-            let (i, u) = axis(0).split(spot.position[0][l]);
-            let (j, v) = axis(1).split(spot.position[1][l]);
-            let (face, first) = (spot.slice[l] % 6, spot.slice[l] / 6 * 6);
+            let (i, u) = axis(0).split(at_level.position[0][l]);
+            let (j, v) = axis(1).split(at_level.position[1][l]);
+            let (face, first) = (at_level.slice[l] % 6, at_level.slice[l] / 6 * 6);
             let weights = products(2, [u, v, 0]);
             let mut missing = None;
             for (c, weight) in weights.into_iter().enumerate().take(4) {
@@ -413,12 +419,12 @@ impl Texture {
                 };
                 out.sites[c][l] = self.site(image, first + to, x, y, 0);
             }
-            if let Some(gone) = missing {
-                let share = out.weights[gone][l] / 3.0;
+            if let Some(missing_corner) = missing {
+                let share = out.weights[missing_corner][l] / 3.0;
                 // A gather needs a texel there: its neighbour in the row.
-                out.sites[gone][l] = out.sites[gone ^ 1][l];
+                out.sites[missing_corner][l] = out.sites[missing_corner ^ 1][l];
                 for c in 0..4 {
-                    out.weights[c][l] = if c == gone {
+                    out.weights[c][l] = if c == missing_corner {
                         0.0
                     } else {
                         out.weights[c][l] + share

@@ -9,7 +9,7 @@ use super::texel::{LANES, Row, Rows};
 
 /// Behaviour of an access outside the surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outside {
+pub enum BoundaryMode {
     /// The kernel fails.
     Trap,
     /// Accesses the nearest element inside.
@@ -30,7 +30,7 @@ pub struct SurfaceAccess {
     /// Bytes accessed by each lane; zero for a formatted access.
     pub bytes: u32,
     /// Behaviour outside the surface.
-    pub outside: Outside,
+    pub outside: BoundaryMode,
 }
 
 /// An invalid access.
@@ -91,16 +91,16 @@ impl Surface {
                 && (0..layers).contains(&layer);
             let (x, y, z, layer) = match p.outside {
                 _ if inside => (x, y, z, layer),
-                Outside::Trap => return Err(refused(false)),
-                Outside::Zero => {
+                BoundaryMode::Trap => return Err(refused(false)),
+                BoundaryMode::Zero => {
                     if x % i64::from(size) != 0 {
                         return Err(refused(true));
                     }
                     continue;
                 }
                 // An access wider than a row cannot be clamped.
-                Outside::Clamp if last < 0 => continue,
-                Outside::Clamp => (
+                BoundaryMode::Clamp if last < 0 => continue,
+                BoundaryMode::Clamp => (
                     if (0..=last).contains(&x) {
                         x
                     } else {

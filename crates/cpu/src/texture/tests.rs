@@ -517,7 +517,7 @@ fn formatted_stores_convert() {
             coordinates: [[1; LANES]; 3],
             layer: [0; LANES],
             bytes: 0,
-            outside: Outside::Trap,
+            outside: BoundaryMode::Trap,
         };
         let sites = surface.sites(&places, 1).unwrap();
         // SAFETY: the sites are those of this surface.

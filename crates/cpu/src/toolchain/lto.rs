@@ -1,8 +1,8 @@
 //! LTO IR to PTX.
 //!
-//! nvJitLink compiles only LTO IR to PTX, and drops the functions that no kernel in it needs. Where PTX or machine code calls
-//! such functions, an input of our own refers to them: a variable with their addresses, compiled by NVRTC. The functions are
-//! local in the PTX that results, and are made visible again.
+//! nvJitLink compiles only LTO IR to PTX, and drops the functions that no kernel in it needs. If PTX or machine code
+//! calls such functions, this module adds an input that refers to them: a variable with their addresses, compiled by
+//! NVRTC. The functions are local in the resulting PTX and are made visible again.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::fmt::Write as _;
@@ -54,7 +54,7 @@ impl Shadow {
 
     fn ptx(&self) -> Option<String> {
         let mut size = 0usize;
-        // SAFETY: as above.
+        // SAFETY: the handle is live, and the buffer has the size that nvJitLink requires.
         unsafe {
             if nvjitlink::nvJitLinkGetLinkedPtxSize(self.0, &raw mut size) != Ok(SUCCESS) {
                 return None;
@@ -89,7 +89,8 @@ pub(crate) fn lto_to_ptx(
             let inputs: Vec<&Lto> = inputs.iter().copied().chain([&keep]).collect();
             published(&link(options, &inputs)?, &needed)
         }
-        // Without NVRTC, or with names that are not for CUDA C++. The linker reports those that are used and undefined.
+        // Without NVRTC, or for names that are not valid in CUDA C++, the linker reports the undefined functions that
+        // are used.
         Err(why) => {
             log::debug!("{why}");
             link(options, inputs)?
@@ -224,7 +225,7 @@ fn link(options: &[CString], inputs: &[&Lto]) -> Result<String, String> {
         Err(e) => return Err(format!("LTO IR requires nvJitLink: {e}")),
     }
     // This link is not tracked.
-    super::nvjitlink::forget(handle);
+    super::nvjitlink::untrack(handle);
     let shadow = Shadow(handle);
     for Lto { name, data } in inputs {
         let kind = match data.first_chunk() {

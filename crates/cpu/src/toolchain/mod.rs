@@ -20,11 +20,11 @@ use cupyrite_sys::loader::CudaLibrary;
 pub(crate) use lto::{Lto, lto_to_ptx};
 
 /// The address of the library's function, once the loader has resolved it.
-struct Real(AtomicPtr<c_void>);
+struct OriginalFunction(AtomicPtr<c_void>);
 
-impl Real {
-    const fn new() -> Real {
-        Real(AtomicPtr::new(std::ptr::null_mut()))
+impl OriginalFunction {
+    const fn new() -> OriginalFunction {
+        OriginalFunction(AtomicPtr::new(std::ptr::null_mut()))
     }
 
     fn address(&self) -> *const c_void {
@@ -35,7 +35,7 @@ impl Real {
 /// A wrapped function: its name, the storage for its original address, and its wrapper.
 struct Wrapped {
     name: &'static str,
-    real: &'static Real,
+    real: &'static OriginalFunction,
     wrapper: *const c_void,
 }
 
@@ -58,7 +58,7 @@ macro_rules! wrappers {
         )*
         #[allow(non_upper_case_globals)]
         mod found {
-            $(pub(super) static $name: $crate::toolchain::Real = $crate::toolchain::Real::new();)*
+            $(pub(super) static $name: $crate::toolchain::OriginalFunction = $crate::toolchain::OriginalFunction::new();)*
         }
         #[allow(non_snake_case)]
         mod real {
@@ -73,8 +73,8 @@ macro_rules! wrappers {
                         let Ok(resolved) = cupyrite_sys::$library::TABLE.get(index) else {
                             return $status::$failed;
                         };
-                        // Where the device is linked, this was the wrapper, and `interpose` has stored the original. In a
-                        // shared library, the tables have the originals.
+                        // If the device is linked into the program, the table holds the wrapper, and `interpose` has
+                        // stored the original. In a shared library, the table holds the original.
                         address = match found::$name.address() {
                             original if original.is_null() => resolved,
                             original => original,

@@ -40,7 +40,7 @@ fn with<T>(handle: nvJitLinkHandle, f: impl FnOnce(&mut Link) -> T) -> Option<T>
 }
 
 /// Stops tracking a link that this device has created.
-pub(super) fn forget(handle: nvJitLinkHandle) {
+pub(super) fn untrack(handle: nvJitLinkHandle) {
     LINKS.lock().get_or_insert_default().remove(&handle.addr());
 }
 

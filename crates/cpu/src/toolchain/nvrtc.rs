@@ -61,7 +61,8 @@ wrappers! { nvrtc, nvrtcResult, NVRTC_ERROR_INTERNAL_ERROR;
         }
     }
     fn nvrtcGetCUBIN(program: nvrtcProgram, out: *mut c_char) {
-        // SAFETY: as above; the buffer has the size that `nvrtcGetCUBINSize` returned.
+        // SAFETY: the caller guarantees that the buffer has the size that `nvrtcGetCUBINSize` returned; null programs
+        // and buffers are not accessed.
         unsafe {
             if !out.is_null() && !program.is_null() && let Some(cubin) = cubin_with_ptx(program) {
                 std::ptr::copy_nonoverlapping(cubin.as_ptr().cast(), out, cubin.len());

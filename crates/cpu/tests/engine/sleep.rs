@@ -1,4 +1,4 @@
-//! `nanosleep`: who runs while lanes sleep, and who waits for them.
+//! `nanosleep`: which lanes run while others sleep, and which wait for them.
 
 use std::time::{Duration, Instant};
 

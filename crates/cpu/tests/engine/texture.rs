@@ -250,10 +250,10 @@ fn invalid_accesses_are_faults() {
         "tex.cube.v4.f32.f32 {%f3, %f4, %f5, %f6}, [%rd1, {%f1, %f1, %f1, %f1}];",
     );
     assert!(report.contains("accesses a cubemap"), "{report}");
-    let gone = texture(array(ChannelKind::Float, 4, 0));
-    assert!(objects::remove_texture(gone).is_some() && objects::remove_surface(u).is_some());
-    assert!(objects::remove_texture(gone).is_none());
-    assert_eq!(fails(&[gone], fetch).0, FaultKind::IllegalAddress);
+    let removed = texture(array(ChannelKind::Float, 4, 0));
+    assert!(objects::remove_texture(removed).is_some() && objects::remove_surface(u).is_some());
+    assert!(objects::remove_texture(removed).is_none());
+    assert_eq!(fails(&[removed], fetch).0, FaultKind::IllegalAddress);
 
     let u = surface(array(ChannelKind::Unsigned, 16, 4));
     let load =

@@ -14,7 +14,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
@@ -25,8 +25,8 @@ use crate::texture::{Format, Level, Storage, StorageError};
 pub(crate) mod limits;
 pub(crate) mod texture;
 
-static ARRAYS: Table<Array> = Table::new(HandleKind::Array);
-static MIPMAPPED: Table<Mipmapped> = Table::new(HandleKind::MipmappedArray);
+static ARRAYS: HandleTable<Array> = HandleTable::new(HandleKind::Array);
+static MIPMAPPED: HandleTable<Mipmapped> = HandleTable::new(HandleKind::MipmappedArray);
 
 /// Format and extents, as in `CUDA_ARRAY3D_DESCRIPTOR`.
 #[derive(Clone, Copy, Debug)]
@@ -155,13 +155,13 @@ impl Mipmapped {
         self.description.size
     }
 
-    fn forget_level(&self, level: u32) {
+    fn clear_level(&self, level: u32) {
         if let Some(slot) = self.levels.lock().get_mut(level as usize) {
             *slot = 0;
         }
     }
 
-    fn forget_levels(&self) {
+    fn remove_levels(&self) {
         for handle in self.levels.lock().drain(..) {
             let _ = ARRAYS.remove(handle);
         }
@@ -197,7 +197,7 @@ pub(crate) fn bytes_in(contexts: &[u64]) -> u64 {
 }
 
 /// Destroys the arrays of a destroyed context.
-pub(crate) fn forget_context(context: u64) {
+pub(crate) fn remove_context(context: u64) {
     ARRAYS.remove_where(|a| a.context.id == context);
     MIPMAPPED.remove_where(|m| m.context.id == context);
 }
@@ -394,7 +394,7 @@ driver_entry_points! {
         if let Owner::Mipmapped(whole) = &found.owner
             && let Some(whole) = whole.upgrade()
         {
-            whole.forget_level(found.level);
+            whole.clear_level(found.level);
         }
         ARRAYS.remove(array).map(|_| ())
     }
@@ -440,7 +440,7 @@ driver_entry_points! {
         let context = context::current()?;
         MIPMAPPED.get(mipmapped)?;
         context.synchronize()?;
-        MIPMAPPED.remove(mipmapped)?.forget_levels();
+        MIPMAPPED.remove(mipmapped)?.remove_levels();
         Ok(())
     }
     fn mipmapped_sparse_properties "cuMipmappedArrayGetSparseProperties" (out: u64, mipmapped: u64) {

@@ -12,14 +12,14 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
 use crate::texture::{
     ChannelKind, Format, Packing, Resource, ResourceView, Surface, SurfaceDescriptor, Texture,
     TextureDescriptor, TextureError, objects,
 };
 
-static TEXTURES: Table<TextureObject> = Table::new(HandleKind::Texture);
-static SURFACES: Table<SurfaceObject> = Table::new(HandleKind::Surface);
+static TEXTURES: HandleTable<TextureObject> = HandleTable::new(HandleKind::Texture);
+static SURFACES: HandleTable<SurfaceObject> = HandleTable::new(HandleKind::Surface);
 
 /// `CUDA_RESOURCE_DESC` as 64-bit words: the type, sixteen words of union, the flags.
 type ResourceWords = [u64; 18];
@@ -49,21 +49,21 @@ impl From<TextureError> for Code {
 }
 
 /// Destroys the texture and surface objects of a destroyed context.
-pub(crate) fn forget_context(context: u64) {
+pub(crate) fn remove_context(context: u64) {
     // The engine's table is keyed by handle.
     TEXTURES.remove_where_key(|handle, t| {
-        let gone = t.context == context;
-        if gone {
+        let removed = t.context == context;
+        if removed {
             objects::remove_texture(handle);
         }
-        gone
+        removed
     });
     SURFACES.remove_where_key(|handle, s| {
-        let gone = s.context == context;
-        if gone {
+        let removed = s.context == context;
+        if removed {
             objects::remove_surface(handle);
         }
-        gone
+        removed
     });
 }
 
@@ -86,19 +86,19 @@ fn limit(context: &Context, attribute: Attribute) -> Res<u64> {
 }
 
 /// The resource of a texture, and what its other descriptors are checked against.
-struct Source {
+struct TextureSource {
     resource: Resource,
     /// For an array: its flags, and its extents as in its descriptor.
     array: Option<(u32, [u64; 3])>,
 }
 
-impl Source {
+impl TextureSource {
     fn has_flag(&self, flag: u32) -> bool {
         self.array.is_some_and(|(flags, _)| flags & flag != 0)
     }
 }
 
-fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
+fn source(context: &Context, words: &ResourceWords) -> Res<TextureSource> {
     // The flags are reserved and must be zero.
     if words[17] as u32 != 0 {
         return Err(Code::INVALID_VALUE);
@@ -106,7 +106,7 @@ fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
     match words[0] as u32 {
         OF_ARRAY => {
             let array = array::find(words[1]).ok_or(Code::INVALID_VALUE)?;
-            Ok(Source {
+            Ok(TextureSource {
                 resource: Resource::Array {
                     storage: array.storage().clone(),
                     level: array.level_number(),
@@ -116,7 +116,7 @@ fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
         }
         OF_MIPMAPPED => {
             let mipmapped = array::find_mipmapped(words[1]).ok_or(Code::INVALID_VALUE)?;
-            Ok(Source {
+            Ok(TextureSource {
                 resource: Resource::Mipmapped {
                     storage: mipmapped.storage().clone(),
                 },
@@ -131,7 +131,7 @@ fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
                 return Err(Code::INVALID_VALUE);
             }
             check_address(context, address)?;
-            Ok(Source {
+            Ok(TextureSource {
                 resource: Resource::Linear {
                     address,
                     bytes,
@@ -152,7 +152,7 @@ fn source(context: &Context, words: &ResourceWords) -> Res<Source> {
                 return Err(Code::INVALID_VALUE);
             }
             check_address(context, address)?;
-            Ok(Source {
+            Ok(TextureSource {
                 resource: Resource::Pitch2D {
                     address,
                     width,
@@ -193,7 +193,7 @@ const MAX_ANISOTROPY: u32 = 16;
 /// Unnamed bits between the named flags, which NVIDIA's driver ignores.
 const IGNORED_FLAGS: u32 = 0x0C;
 
-fn descriptor(words: &TextureWords, source: &Source) -> Res<TextureDescriptor> {
+fn descriptor(words: &TextureWords, source: &TextureSource) -> Res<TextureDescriptor> {
     // SAFETY: the structure consists of 26 words without padding, and every bit pattern is valid.
     let mut c = unsafe { std::mem::transmute::<TextureWords, sys::CUDA_TEXTURE_DESC>(*words) };
     c.maxAnisotropy = c.maxAnisotropy.min(MAX_ANISOTROPY);
@@ -206,7 +206,7 @@ fn descriptor(words: &TextureWords, source: &Source) -> Res<TextureDescriptor> {
 }
 
 /// Validates the view of an array; a view of linear memory is ignored.
-fn view(words: &ViewWords, source: &Source) -> Res<Option<ResourceView>> {
+fn view(words: &ViewWords, source: &TextureSource) -> Res<Option<ResourceView>> {
     let Some((flags, size)) = source.array else {
         return Ok(None);
     };

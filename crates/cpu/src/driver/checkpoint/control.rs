@@ -16,7 +16,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::{because, reason};
 
-/// What is asked of a process.
+/// The requested operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     State,
@@ -55,14 +55,14 @@ impl Request {
     }
 }
 
-/// Begins each request, and changes with the format.
+/// First word of each request; a new value for each format.
 const FORMAT: u32 = 0x4350_0002;
-/// Most bytes of the reason of a failure in an answer.
+/// Maximum size of the reason of a failure in an answer, in bytes.
 const REASON: u32 = 512;
-/// Most pairs of devices in a request.
+/// Maximum number of device pairs in a request.
 pub(super) const PAIRS: u32 = 64;
 
-/// How long a peer may take to send its request, or to read its answer.
+/// Time limit for a peer to send its request, or to read its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time between two attempts to accept a connection, after one failed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -130,7 +130,7 @@ pub(crate) fn listen() {
             loop {
                 match listener.accept() {
                     Ok((stream, _)) => {
-                        // A step may take long, and the state can be queried meanwhile.
+                        // A step may take long; the state can be queried during it.
                         let _ = std::thread::Builder::new()
                             .name("cupyrite-control".to_owned())
                             .spawn(move || answer(stream));
@@ -156,12 +156,12 @@ pub(super) fn thread_id() -> u32 {
     }
 }
 
-/// Reads what fills the buffer; `None` if it does not arrive before the deadline.
+/// Fills the buffer; `None` if the bytes do not arrive before the deadline.
 fn read_before(stream: &mut UnixStream, deadline: Instant, buffer: &mut [u8]) -> Option<()> {
     let mut filled = 0;
     while filled < buffer.len() {
         let left = deadline.checked_duration_since(Instant::now())?;
-        // A limit of zero would be none.
+        // The socket API treats a limit of zero as no limit.
         let left = left.max(Duration::from_millis(1));
         stream.set_read_timeout(Some(left)).ok()?;
         match stream.read(&mut buffer[filled..]) {
@@ -305,7 +305,7 @@ mod tests {
         let deadline = start + Duration::from_millis(60);
         assert!(receive(&mut stream, deadline).is_none());
         assert!(start.elapsed() >= Duration::from_millis(50));
-        // A peer that sends a byte from time to time does not get more time.
+        // Single bytes from the peer do not extend the deadline.
         let sender = std::thread::spawn(move || {
             for _ in 0..1000 {
                 if peer.write_all(&[0]).is_err() {

@@ -30,8 +30,8 @@ impl Activity {
     /// Clears the slices that have left the window at `time`.
     fn advance(&mut self, time: u64) {
         let part = time / PART;
-        for gone in (self.newest + 1..=part).take(PARTS + 1) {
-            self.busy[gone as usize % (PARTS + 1)] = 0;
+        for passed in (self.newest + 1..=part).take(PARTS + 1) {
+            self.busy[passed as usize % (PARTS + 1)] = 0;
         }
         self.newest = self.newest.max(part);
     }

@@ -1,4 +1,4 @@
-//! The entry points of contexts, and the destruction of what a context owns.
+//! The entry points of contexts, and the destruction of the objects that a context owns.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,8 +61,8 @@ pub(crate) fn finish_all_work() {
     }
 }
 
-/// Waits for the context's work, frees what it owns and invalidates its handles. A primary context can be activated
-/// again.
+/// Waits for the context's work, frees the memory that it owns and invalidates its handles. A primary context can be
+/// activated again.
 fn tear_down(context: &Arc<Context>) {
     if !context.active.swap(false, Ordering::SeqCst) {
         return;
@@ -79,14 +79,14 @@ fn tear_down(context: &Arc<Context>) {
         }
     }
     context.printf.flush();
-    resolve::forget_context(context.id);
-    event::forget_context(context.id);
-    module::forget_context(context.id);
-    library::forget_context(context.id);
-    texture::forget_context(context.id);
-    graphics::forget_context(context.id);
-    array::forget_context(context.id);
-    peers::forget_context(context.id);
+    resolve::remove_context(context.id);
+    event::remove_context(context.id);
+    module::remove_context(context.id);
+    library::remove_context(context.id);
+    texture::remove_context(context.id);
+    graphics::remove_context(context.id);
+    array::remove_context(context.id);
+    peers::remove_context(context.id);
     let streams = std::mem::take(&mut *context.streams.lock());
     // Threads may still refer to their default streams of this context. These become unusable; an unfinished
     // capture would restrict the whole process permanently.
@@ -97,10 +97,10 @@ fn tear_down(context: &Arc<Context>) {
     *context.legacy.lock() = None;
     drop(streams);
     for region in AddressSpace::global().free_owned(context.id) {
-        host_flags::forget(&region);
-        ipc::forget(&region);
+        host_flags::remove_region(&region);
+        ipc::remove_region(&region);
         pool::remove_member(&region);
-        managed::forget(&region);
+        managed::remove_region(&region);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Contexts: the per-thread context stack, what a context owns, and its destruction.
+//! Contexts: the per-thread context stack, the objects that a context owns, and its destruction.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::driver::context::printf::PrintfBuffer;
 use crate::driver::context::running::{RunningWork, WorkGuard};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::stream::queue::{self, Op, Work};
 use crate::driver::stream::{Stream, StreamKind};
 
@@ -24,7 +24,7 @@ mod primary;
 pub(crate) mod printf;
 mod running;
 
-pub(crate) static CONTEXTS: Table<Context> = Table::new(HandleKind::Context);
+pub(crate) static CONTEXTS: HandleTable<Context> = HandleTable::new(HandleKind::Context);
 
 /// Number of `CUlimit` values stored.
 const LIMITS: usize = Limit::CU_LIMIT_MAX.0 as usize;
@@ -191,7 +191,7 @@ impl Context {
                 queue::wait(&op, self)?;
             }
         }
-        self.forget_finished_streams();
+        self.prune_finished_streams();
         self.printf.flush();
         notify_synchronized();
         self.check()
@@ -222,7 +222,7 @@ impl Context {
     }
 
     /// Drops destroyed streams that have completed their work.
-    pub(crate) fn forget_finished_streams(&self) {
+    pub(crate) fn prune_finished_streams(&self) {
         self.streams
             .lock()
             .retain(|s| !s.is_abandoned() || s.tail().is_some());

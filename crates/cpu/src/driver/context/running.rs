@@ -1,7 +1,7 @@
 //! Work of a context that its device runs at the moment: kernels, copies, fills and other operations on memory.
 //!
-//! A sticky error tells the program that the context has ended, so it may free its memory when a call returns the
-//! error. No call returns it before the running work has ended; queued work is skipped. Host functions are program code
+//! A sticky error means that the context cannot be used again, so the program may free its memory when a call returns the
+//! error. No call returns it before the running work has finished; queued work is skipped. Host functions are program code
 //! and do not count.
 
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use parking_lot::{Condvar, Mutex};
 pub(super) struct RunningWork {
     count: AtomicUsize,
     lock: Mutex<()>,
-    ended: Condvar,
+    finished: Condvar,
 }
 
 thread_local! {
@@ -41,7 +41,7 @@ impl RunningWork {
         }
         let mut lock = self.lock.lock();
         while self.count.load(Ordering::SeqCst) > 0 {
-            self.ended.wait(&mut lock);
+            self.finished.wait(&mut lock);
         }
     }
 }
@@ -51,7 +51,7 @@ impl Drop for WorkGuard<'_> {
         DEPTH.set(DEPTH.get() - 1);
         if self.0.count.fetch_sub(1, Ordering::SeqCst) == 1 {
             let _lock = self.0.lock.lock();
-            self.0.ended.notify_all();
+            self.0.finished.notify_all();
         }
     }
 }

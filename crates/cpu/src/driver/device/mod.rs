@@ -174,7 +174,7 @@ pub(crate) fn perform_moves(moves: &[(usize, u8)]) {
     }
 }
 
-/// What NVML reports about a device.
+/// Properties of a device that NVML reports.
 pub(crate) struct DeviceFacts {
     /// The index of the hardware, which NVML enumerates.
     pub(crate) index: u8,

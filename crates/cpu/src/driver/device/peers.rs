@@ -17,7 +17,7 @@ use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::memory::Viewer;
 
-/// Pairs (context, peer): kernels of the first may access what the second has allocated.
+/// Pairs (context, peer): kernels of the first may access memory that the second has allocated.
 static PEERS: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
 
 /// Lets kernels of `mine` use the memory of `peer`.
@@ -47,7 +47,7 @@ pub(crate) fn disable(mine: u64, peer: u64) -> Res {
 }
 
 /// Removes all permissions from and to a destroyed context.
-pub(crate) fn forget_context(context: u64) {
+pub(crate) fn remove_context(context: u64) {
     PEERS
         .lock()
         .get_or_insert_default()

@@ -16,7 +16,7 @@ pub(crate) const RUNNING: u32 = 0;
 pub(crate) const LOCKED: u32 = 1;
 pub(crate) const CHECKPOINTED: u32 = 2;
 pub(crate) const FAILED: u32 = 3;
-/// New calls wait, and the lock waits for those in progress: to others the process is running.
+/// New calls wait, and the lock waits for calls in progress; queries report the process as running.
 const LOCKING: u32 = u32::MAX;
 
 /// Counters of calls in progress. Threads are spread over them, so that they do not contend.
@@ -36,9 +36,9 @@ thread_local! {
 }
 
 /// A call in progress.
-pub(crate) struct Inside(bool);
+pub(crate) struct CallGuard(bool);
 
-impl Drop for Inside {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         if self.0 {
             let _ = THREAD.try_with(|thread| {
@@ -55,7 +55,7 @@ impl Drop for Inside {
 }
 
 /// Begins a call; waits while the process is locked.
-pub(crate) fn enter(name: &str) -> Inside {
+pub(crate) fn enter(name: &str) -> CallGuard {
     let entered = THREAD.try_with(|thread| {
         let (mut counter, depth) = thread.get();
         if depth == 0 {
@@ -73,8 +73,8 @@ pub(crate) fn enter(name: &str) -> Inside {
         }
         thread.set((counter, depth + 1));
     });
-    // A thread that is ending has no counter. Its call is not waited for.
-    Inside(entered.is_ok())
+    // A thread that is ending has no counter. The lock does not wait for its call.
+    CallGuard(entered.is_ok())
 }
 
 /// Whether calls wait. After a failed restoration they do not: they return the error of their context.

@@ -86,12 +86,12 @@ pub(crate) const fn handle_of(kind: HandleKind, id: u64) -> u64 {
 }
 
 /// The live objects of one type, by handle.
-pub(crate) struct Table<T> {
+pub(crate) struct HandleTable<T> {
     kind: HandleKind,
     live: LazyLock<RwLock<HashMap<u64, Arc<T>>>>,
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     pub(crate) const fn new(kind: HandleKind) -> Self {
         Self {
             kind,
@@ -156,13 +156,13 @@ impl<T> Table<T> {
         self.remove_where_key(|_, object| doomed(object));
     }
 
-    /// [`Table::remove_where`] for callers that need the handles.
+    /// [`HandleTable::remove_where`] for callers that need the handles.
     pub(crate) fn remove_where_key(&self, mut doomed: impl FnMut(u64, &T) -> bool) {
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         self.live.write().retain(|&handle, object| {
             let dead = doomed(handle, object);
             if dead {
-                gone.push(object.clone());
+                removed.push(object.clone());
             }
             !dead
         });

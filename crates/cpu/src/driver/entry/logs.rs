@@ -23,7 +23,7 @@ use crate::driver::entry::caller_memory::{
 };
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
 use crate::driver::stream::host_call;
 use crate::memory::checked;
 
@@ -54,10 +54,10 @@ impl Buffer {
         self.bytes += line.len();
         self.lines.push_back(line);
         while self.bytes > BUFFER_SIZE {
-            let Some(gone) = self.lines.pop_front() else {
+            let Some(removed) = self.lines.pop_front() else {
                 break;
             };
-            self.bytes -= gone.len();
+            self.bytes -= removed.len();
             self.first = self.first.wrapping_add(1);
         }
     }
@@ -90,7 +90,7 @@ struct Callback {
     data: u64,
 }
 
-static CALLBACKS: Table<Callback> = Table::new(HandleKind::LogCallback);
+static CALLBACKS: HandleTable<Callback> = HandleTable::new(HandleKind::LogCallback);
 /// Number of registered callbacks.
 static REGISTERED: AtomicU32 = AtomicU32::new(0);
 

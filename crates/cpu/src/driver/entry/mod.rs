@@ -1,5 +1,5 @@
-//! What every entry point of the driver shares: the macro `driver_entry_points!` and its guard, result codes, handle
-//! tables, access to the caller's memory, error logs, and initialisation.
+//! Shared code of all entry points of the driver: the `driver_entry_points!` macro and its guard, result codes, handle tables,
+//! access to the caller's memory, error logs, and initialisation.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,13 +19,13 @@ pub(crate) mod proc_address;
 pub(crate) type Res<T = ()> = Result<T, Code>;
 
 /// One entry point: exported name and address.
-pub(crate) struct Entry {
+pub(crate) struct EntryPoint {
     pub(crate) name: &'static str,
     pub(crate) address: *const c_void,
 }
 
 // SAFETY: an entry holds a constant name and a function address.
-unsafe impl Sync for Entry {}
+unsafe impl Sync for EntryPoint {}
 
 /// Defines entry points and the table `ENTRIES` that lists them.
 ///
@@ -44,13 +44,13 @@ macro_rules! driver_entry_points {
             }
         )*
         /// The entry points of this file.
-        pub(crate) static ENTRIES: &[$crate::driver::entry::Entry] = &[
+        pub(crate) static ENTRIES: &[$crate::driver::entry::EntryPoint] = &[
             $(
-                $crate::driver::entry::Entry {
+                $crate::driver::entry::EntryPoint {
                     name: $c,
                     address: $name::<false> as *const std::ffi::c_void,
                 },
-                $($crate::driver::entry::Entry {
+                $($crate::driver::entry::EntryPoint {
                     name: $ptds,
                     address: $name::<true> as *const std::ffi::c_void,
                 },)?

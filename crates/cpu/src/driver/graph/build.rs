@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::memory::{AllocWords, AllocationRequest, Free};
 use super::node::KernelWords;
-use super::params::{self, Described, GenericWords};
+use super::params::{self, GenericWords, NodeParams};
 use super::{
     Code, EventNode, Graph, Kernel, MemOps, Memcpy, Memset, Payload, edges, find, graph_of,
 };
@@ -21,7 +21,7 @@ fn add(
     out: u64,
     graph: u64,
     (nodes, data, count): (u64, u64, u64),
-    payload: impl FnOnce() -> Res<Described>,
+    payload: impl FnOnce() -> Res<NodeParams>,
 ) -> Res {
     non_null(out)?;
     let graph = find(graph)?;
@@ -34,13 +34,13 @@ fn add(
         }
     }
     let node = match payload()? {
-        Described::Payload(payload) => {
+        NodeParams::Payload(payload) => {
             if payload.memory_nodes() > 0 {
                 check_memory_node(&graph)?;
             }
             graph.add(*payload, &before)?
         }
-        Described::Allocation(request) => {
+        NodeParams::Allocation(request) => {
             check_memory_node(&graph)?;
             let claim = graph.lock().claim(&request, &before);
             let added = request
@@ -51,20 +51,20 @@ fn add(
             }
             added?
         }
-        Described::Conditional(request) => request.add_to(&graph, &before)?,
-        Described::Clone(inner) | Described::Move(inner) if inner.lock().has_conditionals() => {
+        NodeParams::Conditional(request) => request.add_to(&graph, &before)?,
+        NodeParams::Clone(inner) | NodeParams::Move(inner) if inner.lock().has_conditionals() => {
             return refuse(Code::NOT_SUPPORTED, || {
                 "graphs with conditional nodes cannot become child graphs; nodes can be added to a child graph".into()
             });
         }
-        Described::Clone(inner) if inner.embedded_in() != 0 => return Err(Code::NOT_SUPPORTED),
-        Described::Clone(inner) => {
+        NodeParams::Clone(inner) if inner.embedded_in() != 0 => return Err(Code::NOT_SUPPORTED),
+        NodeParams::Clone(inner) => {
             let copy = inner.copy(true, 0, 0, false)?;
             graph
                 .embed(copy.clone(), &before)
                 .inspect_err(|_| copy.retire())?
         }
-        Described::Move(inner) => {
+        NodeParams::Move(inner) => {
             if inner.embedded_in() != 0 {
                 return Err(Code::NOT_SUPPORTED);
             }
@@ -90,7 +90,7 @@ fn check_memory_node(graph: &Graph) -> Res {
 
 /// Removes a node from its graph, with its edges and its embedded graphs.
 fn remove(graph: &Arc<Graph>, node: u64) -> Res {
-    let gone = {
+    let removed = {
         let mut state = graph.lock();
         let found = state.nodes.get(&node).ok_or(Code::INVALID_VALUE)?;
         let (before, after) = (found.before.clone(), found.after.clone());
@@ -100,17 +100,17 @@ fn remove(graph: &Arc<Graph>, node: u64) -> Res {
         for edge in after {
             state.disconnect(node, edge.node);
         }
-        let gone = state.nodes.remove(&node);
-        if let Some(gone) = &gone {
-            state.memory_nodes -= gone.payload.memory_nodes();
-            state.memory.remove(node, &gone.payload);
+        let removed = state.nodes.remove(&node);
+        if let Some(removed) = &removed {
+            state.memory_nodes -= removed.payload.memory_nodes();
+            state.memory.remove(node, &removed.payload);
         }
-        gone
+        removed
     };
     let _ = super::NODES.remove(node);
-    if let Some(gone) = gone {
-        gone.payload.graphs().iter().for_each(|g| g.retire());
-        if let Payload::Conditional(c) = &*gone.payload {
+    if let Some(removed) = removed {
+        removed.payload.graphs().iter().for_each(|g| g.retire());
+        if let Payload::Conditional(c) = &*removed.payload {
             c.variable.release();
         }
     }
@@ -122,8 +122,8 @@ pub(super) fn node_context(handle: u64) -> Res<Arc<Context>> {
     context::by_handle_or_current(handle)
 }
 
-fn plain(payload: Payload) -> Described {
-    Described::Payload(Box::new(payload))
+fn plain(payload: Payload) -> NodeParams {
+    NodeParams::Payload(Box::new(payload))
 }
 
 /// `cuGraphAddNode` in all its variants.
@@ -203,7 +203,7 @@ driver_entry_points! {
         })
     }
     fn add_child "cuGraphAddChildGraphNode" (out: u64, graph: u64, nodes: u64, count: u64, child: u64) {
-        add(out, graph, (nodes, 0, count), || find(child).map(Described::Clone))
+        add(out, graph, (nodes, 0, count), || find(child).map(NodeParams::Clone))
     }
     fn add_empty "cuGraphAddEmptyNode" (out: u64, graph: u64, nodes: u64, count: u64) {
         add(out, graph, (nodes, 0, count), || Ok(plain(Payload::Empty)))
@@ -226,7 +226,7 @@ driver_entry_points! {
     fn add_mem_alloc "cuGraphAddMemAllocNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
         non_null(params)?;
         let words = get::<AllocWords>(params)?;
-        add(out, graph, (nodes, 0, count), || AllocationRequest::read(&words).map(Described::Allocation))?;
+        add(out, graph, (nodes, 0, count), || AllocationRequest::read(&words).map(NodeParams::Allocation))?;
         match &*super::payload_of(get::<u64>(out)?)? {
             Payload::MemAlloc(a) => put(params + 8 * 14, a.address()),
             _ => Err(Code::UNKNOWN),

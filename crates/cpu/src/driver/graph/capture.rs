@@ -5,8 +5,8 @@
 //! Dependencies on anything outside (waiting for the host, foreign events, the legacy stream) are errors. Most errors
 //! invalidate the capture; only ending it is then allowed.
 //!
-//! Belongs here: the graph of a capture and the entry points. Does not belong here: which streams are capturing, and what
-//! captures prohibit (`stream::capture_state`).
+//! Belongs here: the graph of a capture and the entry points. Does not belong here: which streams are capturing, and
+//! the calls that captures prohibit (`stream::capture_state`).
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -85,8 +85,8 @@ pub(in crate::driver) fn record_allocation(
     stream: &Stream,
     request: AllocationRequest,
 ) -> Res<u64> {
-    // Memory is allocated outside of the captures' lock. If the node cannot be added, the capture is invalid, and memory
-    // taken from its graph is not needed any more.
+    // Memory is allocated outside of the captures' lock. If the node cannot be added, the capture is invalid, and no
+    // later node needs the memory taken from its graph.
     let claim = with_captures(|c| {
         let joined = c.joined.get(&stream.id)?;
         let capture = c.running.get(&joined.capture)?;
@@ -150,7 +150,7 @@ fn end(stream: &Stream, returned: bool) -> Res<u64> {
 }
 
 /// Addresses of a query's outputs; zero for those that are not requested.
-struct Wanted {
+struct CaptureQueryOutputs {
     status: u64,
     id: u64,
     graph: u64,
@@ -159,7 +159,7 @@ struct Wanted {
     count: u64,
 }
 
-fn info(stream: &Stream, wanted: &Wanted) -> Res {
+fn info(stream: &Stream, wanted: &CaptureQueryOutputs) -> Res {
     non_null(wanted.status)?;
     with_captures(|c| {
         // A query does not invalidate the capture.
@@ -243,25 +243,25 @@ driver_entry_points! {
     }
     fn end_capture "cuStreamEndCapture" | "cuStreamEndCapture_ptsz" (stream: u64, out: u64) {
         let stream = resolve::look_up(stream, PER_THREAD)?;
-        let ended = end(&stream, out != 0);
-        put_optional(out, *ended.as_ref().unwrap_or(&0))?;
-        ended.map(|_| ())
+        let graph = end(&stream, out != 0);
+        put_optional(out, *graph.as_ref().unwrap_or(&0))?;
+        graph.map(|_| ())
     }
     fn is_stream_capturing "cuStreamIsCapturing" | "cuStreamIsCapturing_ptsz" (stream: u64, status: u64) {
         non_null(status)?;
-        let wanted = Wanted { status, id: 0, graph: 0, dependencies: 0, edges: 0, count: 0 };
+        let wanted = CaptureQueryOutputs { status, id: 0, graph: 0, dependencies: 0, edges: 0, count: 0 };
         info(&*resolve::look_up(stream, PER_THREAD)?, &wanted)
     }
     fn capture_info_v2 "cuStreamGetCaptureInfo_v2" | "cuStreamGetCaptureInfo_v2_ptsz"
         (stream: u64, status: u64, id: u64, graph: u64, dependencies: u64, count: u64) {
         non_null(status)?;
-        let wanted = Wanted { status, id, graph, dependencies, edges: 0, count };
+        let wanted = CaptureQueryOutputs { status, id, graph, dependencies, edges: 0, count };
         info(&*resolve::look_up(stream, PER_THREAD)?, &wanted)
     }
     fn capture_info_v3 "cuStreamGetCaptureInfo_v3" | "cuStreamGetCaptureInfo_v3_ptsz"
         (stream: u64, status: u64, id: u64, graph: u64, dependencies: u64, edges: u64, count: u64) {
         non_null(status)?;
-        let wanted = Wanted { status, id, graph, dependencies, edges, count };
+        let wanted = CaptureQueryOutputs { status, id, graph, dependencies, edges, count };
         info(&*resolve::look_up(stream, PER_THREAD)?, &wanted)
     }
     fn update_dependencies "cuStreamUpdateCaptureDependencies" | "cuStreamUpdateCaptureDependencies_ptsz"

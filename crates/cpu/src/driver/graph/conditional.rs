@@ -15,10 +15,10 @@ use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put};
 use crate::driver::entry::driver_entry_points;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
 
-static VARIABLES: Table<Weak<Variable>> = Table::new(HandleKind::Condition);
+static VARIABLES: HandleTable<Weak<Variable>> = HandleTable::new(HandleKind::Condition);
 
 /// The value is set to the default at the beginning of each launch.
 const ASSIGN_DEFAULT: u32 = sys::CU_GRAPH_COND_ASSIGN_DEFAULT;
@@ -248,7 +248,7 @@ impl Conditional {
     }
 }
 
-/// Checks what the body of a conditional node contains when its graph is instantiated. Returns the handle of the first
+/// Checks the nodes in the bodies of a conditional node when its graph is instantiated. Returns the handle of the first
 /// node at fault, as it is in the instantiated graph.
 pub(super) fn check_body(body: &Arc<Graph>, context: &Arc<Context>) -> Result<(), u64> {
     let state = body.lock();

@@ -1,8 +1,8 @@
 //! Graphs that kernels launch: `cudaGraphLaunch` in device code.
 //!
-//! The requests of a kernel are collected while it runs. Graphs to fire and forget, also as siblings, run when the kernel
-//! has ended; tail launches run when all other work of the graph with the kernel has. Both run on the thread of that work,
-//! one node after the other.
+//! The requests of a kernel are collected while it runs. Graphs to fire and forget, also as siblings, run when the
+//! kernel has ended; tail launches run when all other work of the graph with the kernel has completed. Both run on the
+//! thread of that work, one node after the other.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const INVALID_VALUE: u32 = cudaError_t::cudaErrorInvalidValue.0;
 const TOO_MANY: u32 = cudaError_t::cudaErrorLaunchPendingCountExceeded.0;
 const TOO_DEEP: u32 = cudaError_t::cudaErrorLaunchMaxDepthExceeded.0;
 
-/// One execution of a graph, and what its kernels have launched.
+/// One execution of a graph, and the launches by its kernels.
 pub(super) struct Environment {
     /// Handle of the executable graph if it can be launched from the device, else zero.
     current: u64,
@@ -44,21 +44,21 @@ pub(super) struct Environment {
 
 #[derive(Default)]
 struct Requests {
-    fired: Vec<Pending>,
+    fired: Vec<PendingLaunch>,
     /// Number of graphs fired so far.
     count: usize,
-    tails: VecDeque<Pending>,
+    tails: VecDeque<PendingLaunch>,
     /// Whether the graph relaunches itself.
     relaunches: bool,
 }
 
 /// A launch by a kernel, until it has run.
-struct Pending {
+struct PendingLaunch {
     exec: Arc<Exec>,
     plan: Arc<Plan>,
 }
 
-impl Drop for Pending {
+impl Drop for PendingLaunch {
     fn drop(&mut self) {
         self.exec.launched_by_device.store(false, Ordering::Release);
     }
@@ -90,7 +90,7 @@ impl GraphLauncher for Environment {
             return INVALID_VALUE;
         }
         requests.relaunches |= is_self;
-        let pending = Pending { exec, plan };
+        let pending = PendingLaunch { exec, plan };
         if stream == TAIL {
             requests.tails.push_back(pending);
         } else {
@@ -137,7 +137,7 @@ impl Environment {
 }
 
 /// Runs graphs in order, each with its tail launches before the next one. Returns false if a context has failed.
-fn run(graphs: VecDeque<Pending>, depth: u32, context: &Arc<Context>) -> Res<bool> {
+fn run(graphs: VecDeque<PendingLaunch>, depth: u32, context: &Arc<Context>) -> Res<bool> {
     let mut levels = vec![graphs];
     while let Some(level) = levels.last_mut() {
         let next = level.pop_front();
@@ -169,7 +169,7 @@ pub(super) enum Obstacle {
     Unsupported(u64),
     /// A node of another context than the others.
     OtherContext(u64),
-    /// No node does anything.
+    /// All nodes are empty.
     Empty,
 }
 

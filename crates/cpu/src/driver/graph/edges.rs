@@ -152,11 +152,11 @@ fn remove(graph: u64, from: u64, to: u64, data: u64, count: u64) -> Res {
     if state.memory_nodes > 0 {
         return Err(Code::NOT_SUPPORTED);
     }
-    let mut gone = HashSet::new();
+    let mut removed = HashSet::new();
     for (from, edge) in &edges {
         state.edge(*from, edge.node).ok_or(Code::INVALID_VALUE)?;
-        // The edge is removed whatever its data: an H200's driver (580) ignores those of the call.
-        if !gone.insert((*from, edge.node)) {
+        // Removes the edge without comparing its data: an H200's driver (580) ignores the data of the call.
+        if !removed.insert((*from, edge.node)) {
             return Err(Code::INVALID_VALUE);
         }
     }

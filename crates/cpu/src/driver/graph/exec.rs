@@ -13,13 +13,13 @@ use super::{Code, Graph, Payload, conditional, find, graph_of, memory};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_bytes, put_optional};
 use crate::driver::entry::driver_entry_points;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::entry::logs::because;
 use crate::driver::stream::capture_state::reject_if_capturing;
 use crate::driver::stream::queue::Op;
 use crate::driver::stream::resolve;
 
-static EXECS: Table<Exec> = Table::new(HandleKind::Exec);
+static EXECS: HandleTable<Exec> = HandleTable::new(HandleKind::Exec);
 
 /// Flags of `CUgraphInstantiate_flags`.
 pub(super) const AUTO_FREE_ON_LAUNCH: u64 = 1;
@@ -50,7 +50,7 @@ pub(in crate::driver) struct Exec {
     state: Mutex<ExecState>,
 }
 
-/// ExecState under an executable graph's lock.
+/// State of an executable graph that its lock guards.
 pub(super) struct ExecState {
     /// The copy of the graph made at instantiation, updated with each change.
     pub(super) graph: Arc<Graph>,
@@ -178,13 +178,13 @@ fn check_device_launch(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
             Code::INVALID_VALUE,
             RESULT_MULTIPLE_CONTEXTS,
             node,
-            "the nodes of a graph for launch from the device are of one context",
+            "all nodes of a graph for launch from the device must belong to one context",
         ),
         Err(Obstacle::Empty) => (
             Code::INVALID_VALUE,
             RESULT_ERROR,
             0,
-            "a graph for launch from the device has at least one kernel, memcpy or memset node",
+            "a graph for launch from the device must have at least one kernel, memcpy or memset node",
         ),
     };
     let code = because(code, || text.into());
@@ -261,7 +261,7 @@ fn instantiate_v1(out: u64, graph: u64, node: u64, text: u64, size: u64) -> Res 
     let blamed = done.as_ref().err().map_or(0, |r| r.node);
     put_optional(node, blamed)?;
     if text != 0 && size > 0 {
-        // The message is empty; the code says it all.
+        // The message is empty: there is no detail beyond the code.
         put_bytes(text, &[0])?;
     }
     done.map_err(|r| r.code)
@@ -345,7 +345,7 @@ driver_entry_points! {
         find_exec(exec)?;
         reject_if_capturing()?;
         let exec = EXECS.remove(exec).map_err(|_| Code::INVALID_VALUE)?;
-        // Running launches keep what they need, except for user objects.
+        // Running launches keep their resources alive, except for user objects.
         let state = exec.lock();
         let objects = std::mem::take(&mut state.graph.lock().objects);
         state.retire(objects);

@@ -34,12 +34,12 @@ const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
 /// Unit of the memory figures, as on an H200 (driver 580).
 const UNIT: u64 = 32 << 20;
 
-/// Memory figures of a device's graphs. As on a GPU, memory counts as used and reserved when an allocation first takes it,
-/// and stays so for later allocations of any graph until a trim, although the graph has freed it. The system has it back as
-/// soon as it is free.
+/// Memory figures of a device's graphs. As on a GPU, memory counts as used and reserved from the first allocation that
+/// takes it until a trim, also after the graph has freed it: later allocations of any graph reuse it. The memory itself
+/// returns to the system as soon as it is freed.
 #[derive(Default)]
 struct Account {
-    /// What the live allocations have.
+    /// Memory of the live allocations.
     live: AtomicU64,
     /// `USED_MEM_CURRENT` and `RESERVED_MEM_CURRENT`: a multiple of [`UNIT`].
     held: AtomicU64,
@@ -54,14 +54,14 @@ fn account(device: i32) -> Arc<Account> {
 }
 
 impl Account {
-    /// Counts memory that an allocation takes: first what earlier ones have left, then new memory.
+    /// Counts memory that an allocation takes: first memory that earlier ones have freed, then new memory.
     fn begin(&self, bytes: u64) {
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.hold(live);
     }
 
-    /// Counts memory that a launch needs: its allocations have memory of their own, although they may not live at the same
-    /// time.
+    /// Counts memory that a launch needs. Each of its allocations has separate memory, even if their lifetimes do not
+    /// overlap.
     fn hold(&self, bytes: u64) {
         let held = bytes.next_multiple_of(UNIT);
         self.held.fetch_max(held, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Account {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Counts only what live allocations have.
+    /// Counts only the memory of live allocations.
     fn trim(&self) {
         let live = self.live.load(Ordering::Relaxed);
         self.held
@@ -392,7 +392,7 @@ pub(in crate::driver) fn free_later(address: u64) -> Option<Res<impl FnOnce() ->
     Some(Ok(move || found.end()))
 }
 
-/// Counts the memory of a launch, with what else is live.
+/// Counts the memory of a launch together with all other live memory.
 fn count<'a>(launched: impl Iterator<Item = &'a Arc<Allocation>>) {
     let mut needed: Vec<(&Arc<Account>, u64)> = Vec::new();
     let mut addresses = HashSet::new();
@@ -416,8 +416,8 @@ fn count<'a>(launched: impl Iterator<Item = &'a Arc<Allocation>>) {
     }
 }
 
-/// Validates a launch against what will be live when it runs, and records what is live after it. With `auto_free`, live
-/// allocations that the graph allocates again are freed first.
+/// Validates a launch against the allocations that will be live when it runs, and records those that are live after it.
+/// With `auto_free`, live allocations that the graph allocates again are freed first.
 ///
 /// # Errors
 /// `INVALID_VALUE` if the launch would allocate live memory or free memory that is not live.

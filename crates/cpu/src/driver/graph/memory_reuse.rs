@@ -1,9 +1,9 @@
 //! Reuse of addresses within a graph.
 //!
-//! An allocation node takes over the address of an earlier allocation of the same graph that is free at this point of the
-//! graph's order: the new node depends on the node that frees it. As in NVIDIA's driver (H200, driver 580), nodes that
-//! follow each other then have the same address, and need the memory of one. The allocations of different branches have
-//! addresses of their own.
+//! An allocation node takes over the address of an earlier allocation of the same graph that is free at this point of
+//! the graph's order: the new node depends on the node that frees it. As in NVIDIA's driver (H200, driver 580),
+//! consecutive nodes then share an address and its memory. The allocations of different branches have different
+//! addresses.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::memory::{Allocation, AllocationRequest};
 use super::{Edge, GraphState, Payload};
 
-/// What the nodes of a graph allocate and free.
+/// Memory that the nodes of a graph allocate and free.
 #[derive(Default)]
 pub(super) struct GraphMemory {
     /// Numbers of allocations and frees in this graph, by address.
@@ -44,7 +44,7 @@ impl GraphMemory {
         }
     }
 
-    /// Forgets a node that could not be reported to the caller.
+    /// Removes the record of a node that could not be reported to the caller.
     pub(super) fn remove(&mut self, node: u64, payload: &Payload) {
         match payload {
             Payload::MemAlloc(a) => self.counts.entry(a.address()).or_default().0 -= 1,
@@ -65,8 +65,8 @@ pub(in crate::driver) struct Claim {
 }
 
 impl GraphState {
-    /// Takes freed memory for a new node with those dependencies: the smallest that it fits in, and of equal ones what the
-    /// newest node frees.
+    /// Takes freed memory for a new node with those dependencies: the smallest block that is large enough, and of equal
+    /// ones the block that the newest node frees.
     pub(super) fn claim(&mut self, request: &AllocationRequest, before: &[Edge]) -> Option<Claim> {
         let freed = self.memory.freed.iter().enumerate();
         let mut fitting: Vec<(u64, Reverse<u64>, usize)> = freed

@@ -23,7 +23,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::entry::logs::refuse;
 
 pub(super) mod build;
@@ -46,8 +46,8 @@ pub(super) use edge_data::{Edge, EdgeData};
 pub(super) use node::{EventNode, Kernel, MemOps, Memcpy, Memset, Payload};
 use objects::Objects;
 
-static GRAPHS: Table<Graph> = Table::new(HandleKind::Graph);
-static NODES: Table<Weak<Graph>> = Table::new(HandleKind::Node);
+static GRAPHS: HandleTable<Graph> = HandleTable::new(HandleKind::Graph);
+static NODES: HandleTable<Weak<Graph>> = HandleTable::new(HandleKind::Node);
 
 /// Maximum nesting depth of graphs.
 const MAX_NESTING: usize = 128;
@@ -81,7 +81,7 @@ pub(super) struct Graph {
     state: Mutex<GraphState>,
 }
 
-/// GraphState under a graph's lock.
+/// State of a graph that its lock guards.
 #[derive(Default)]
 pub(super) struct GraphState {
     /// By handle, that is, in order of creation.
@@ -282,7 +282,7 @@ impl Graph {
     /// Replaces the graph of a child graph node by `inner`, which no other node embeds.
     ///
     /// # Errors
-    /// As [`Graph::embed`]; `INVALID_VALUE` if the node is no child graph node of this graph.
+    /// As [`Graph::embed`]; `INVALID_VALUE` if the node is not a child graph node of this graph.
     pub(super) fn replace_embedded(self: &Arc<Graph>, node: u64, inner: Arc<Graph>) -> Res {
         self.check_nesting(inner.height())?;
         if self.size().saturating_add(inner.size()) > MAX_NODES {

@@ -10,11 +10,11 @@ use super::{Code, find};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
 use crate::driver::entry::driver_entry_points;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::stream::host_call;
 use crate::driver::stream::queue::Op;
 
-static OBJECTS: Table<Object> = Table::new(HandleKind::UserObject);
+static OBJECTS: HandleTable<Object> = HandleTable::new(HandleKind::UserObject);
 
 /// Required by `cuUserObjectCreate`; there is no other flag.
 const NO_DESTRUCTOR_SYNC: u32 = sys::CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
@@ -69,23 +69,23 @@ impl Object {
 }
 
 /// Counted references to one object.
-struct Held {
+struct CountedReferences {
     object: Arc<Object>,
     count: u64,
 }
 
-impl Held {
+impl CountedReferences {
     /// Retains the same number of references again, for a copy of the holder.
-    fn again(&self) -> Option<Held> {
+    fn again(&self) -> Option<CountedReferences> {
         self.object.retain(self.count).ok()?;
-        Some(Held {
+        Some(CountedReferences {
             object: self.object.clone(),
             count: self.count,
         })
     }
 }
 
-impl Drop for Held {
+impl Drop for CountedReferences {
     fn drop(&mut self) {
         let _ = self.object.release(self.count);
     }
@@ -93,7 +93,7 @@ impl Drop for Held {
 
 /// The user objects that a graph keeps alive.
 #[derive(Default)]
-pub(in crate::driver) struct Objects(HashMap<u64, Held>);
+pub(in crate::driver) struct Objects(HashMap<u64, CountedReferences>);
 
 impl Clone for Objects {
     fn clone(&self) -> Objects {
@@ -105,10 +105,13 @@ impl Clone for Objects {
 impl Objects {
     /// Takes over references that are already counted.
     fn add(&mut self, object: &Arc<Object>, count: u64) {
-        let held = self.0.entry(object.id).or_insert_with(|| Held {
-            object: object.clone(),
-            count: 0,
-        });
+        let held = self
+            .0
+            .entry(object.id)
+            .or_insert_with(|| CountedReferences {
+                object: object.clone(),
+                count: 0,
+            });
         held.count += count;
     }
 

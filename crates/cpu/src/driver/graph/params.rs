@@ -21,7 +21,7 @@ use crate::driver::stream::host_call::HostCall;
 pub(super) type GenericWords = [u64; 32];
 
 /// The parameters of a node to be added.
-pub(super) enum Described {
+pub(super) enum NodeParams {
     Payload(Box<Payload>),
     /// An allocation, whose address depends on the node's dependencies.
     Allocation(memory::AllocationRequest),
@@ -49,7 +49,7 @@ pub(super) fn kernel_v1(params: u64) -> Res<KernelWords> {
 /// # Errors
 /// `INVALID_VALUE` for non-zero reserved words and unknown types, `NOT_SUPPORTED` for types that this device lacks, and
 /// the errors of the type.
-pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
+pub(super) fn read_generic(w: &GenericWords) -> Res<NodeParams> {
     if w[0] >> 32 != 0 || w[1] != 0 || w[31] != 0 {
         return Err(Code::INVALID_VALUE);
     }
@@ -71,10 +71,10 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
             let graph = find(w[2])?;
             return match sys::CUgraphChildGraphNodeOwnership(w[3] as _) {
                 sys::CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => {
-                    Ok(Described::Clone(graph))
+                    Ok(NodeParams::Clone(graph))
                 }
                 sys::CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => {
-                    Ok(Described::Move(graph))
+                    Ok(NodeParams::Move(graph))
                 }
                 _ => Err(Code::INVALID_VALUE),
             };
@@ -84,12 +84,12 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
         NodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => Payload::EventRecord(EventNode::find(w[2])?),
         NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
             let request = memory::AllocationRequest::read(&part(w, 0))?;
-            return Ok(Described::Allocation(request));
+            return Ok(NodeParams::Allocation(request));
         }
         NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => Payload::MemFree(memory::Free::read(w[2])?),
         NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Payload::MemOps(MemOps::read(&part(w, 0))?),
         NodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
-            return conditional::Request::read(w).map(Described::Conditional);
+            return conditional::Request::read(w).map(NodeParams::Conditional);
         }
         NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
         | NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
@@ -98,7 +98,7 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<Described> {
         | NodeType::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH => return Err(Code::NOT_SUPPORTED),
         _ => return Err(Code::INVALID_VALUE),
     };
-    Ok(Described::Payload(Box::new(payload)))
+    Ok(NodeParams::Payload(Box::new(payload)))
 }
 
 /// Byte offset of `CUDA_MEM_ALLOC_NODE_PARAMS`'s address in `CUgraphNodeParams`.
@@ -246,8 +246,8 @@ pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
 fn replace_child(node: u64, w: &GenericWords) -> Res {
     let graph = graph_of(node)?;
     let (inner, moved) = match read_generic(w)? {
-        Described::Clone(inner) => (inner, false),
-        Described::Move(inner) => (inner, true),
+        NodeParams::Clone(inner) => (inner, false),
+        NodeParams::Move(inner) => (inner, true),
         _ => return Err(Code::INVALID_VALUE),
     };
     if inner.embedded_in() != 0 {

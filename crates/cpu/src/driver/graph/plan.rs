@@ -37,7 +37,7 @@ impl Step {
 }
 
 /// The execution of the graph with a step, if its kernels launch graphs.
-type Outer<'a> = Option<&'a Arc<Environment>>;
+type LauncherEnvironment<'a> = Option<&'a Arc<Environment>>;
 
 /// How a stream handles a chain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,13 +88,13 @@ pub(super) struct Plan {
 pub(super) struct Cycle(pub(super) u64);
 
 /// Nodes in topological order.
-struct Flat {
+struct TopologicalOrder {
     steps: Vec<Step>,
     before: Vec<Vec<usize>>,
     index: HashMap<u64, Located>,
 }
 
-impl Flat {
+impl TopologicalOrder {
     fn push(&mut self, payload: Arc<Payload>, before: Vec<usize>) -> usize {
         self.steps.push(Step {
             payload,
@@ -232,7 +232,7 @@ impl Plan {
     /// # Errors
     /// A node of a cycle.
     pub(super) fn new(graph: &Arc<Graph>) -> Result<Plan, Cycle> {
-        let mut flat = Flat {
+        let mut flat = TopologicalOrder {
             steps: Vec::new(),
             before: Vec::new(),
             index: HashMap::new(),
@@ -282,7 +282,12 @@ impl Plan {
     }
 
     /// Runs the steps of a chain in order until one fails.
-    fn run(&self, chain: usize, context: &Arc<Context>, environment: Outer<'_>) -> Res {
+    fn run(
+        &self,
+        chain: usize,
+        context: &Arc<Context>,
+        environment: LauncherEnvironment<'_>,
+    ) -> Res {
         for &step in &self.chains[chain].steps {
             if !self.run_step(step, context, environment)? {
                 return Ok(());
@@ -292,7 +297,12 @@ impl Plan {
     }
 
     /// Runs a step. Returns false if a context has failed: the remaining steps are skipped.
-    fn run_step(&self, step: usize, context: &Arc<Context>, environment: Outer<'_>) -> Res<bool> {
+    fn run_step(
+        &self,
+        step: usize,
+        context: &Arc<Context>,
+        environment: LauncherEnvironment<'_>,
+    ) -> Res<bool> {
         let step = &self.steps[step];
         let payload = &step.payload;
         let place = payload.context().unwrap_or(context);
@@ -326,7 +336,7 @@ impl Plan {
         step: &Step,
         node: &Conditional,
         context: &Arc<Context>,
-        environment: Outer<'_>,
+        environment: LauncherEnvironment<'_>,
     ) -> Res<bool> {
         while let Some(body) = node.selected() {
             let Some(body) = step.bodies.get(body) else {

@@ -68,7 +68,7 @@ const UNPACK: PixelStore = PixelStore {
     binding: GL_PIXEL_UNPACK_BUFFER_BINDING,
 };
 
-/// A box of texels of one mipmap level, and their place in memory.
+/// A box of texels of one mipmap level, and their location in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Texels {
     pub(super) level: i32,
@@ -147,7 +147,7 @@ struct WindowSystem {
     functions: OnceLock<Option<Functions>>,
 }
 
-/// The library if the process has loaded it, and its functions for the current context and for addresses.
+/// The library, if the process has loaded it, and its functions that return the current context and function addresses.
 fn loaded(library: &CStr, current: &CStr, get: &CStr) -> Option<WindowSystem> {
     // SAFETY: the names end with nul. `RTLD_NOLOAD` runs no code. The reference is kept, so the library stays loaded. Both
     // functions have these signatures in every implementation of EGL and GLX.
@@ -242,26 +242,26 @@ pub(super) fn current() -> Res<Gl> {
     Ok(gl)
 }
 
-// SAFETY (of all blocks below): `current` found the functions, and a context in this thread, which stays current during a
-// driver call. The locals that OpenGL writes are as large as the queried parameter.
 impl Gl {
     fn integer(self, parameter: u32) -> i32 {
         let mut value = 0;
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call; OpenGL
+        // writes one integer for this parameter.
         unsafe { (self.functions.get_integer)(parameter, &raw mut value) };
         value
     }
 
     /// Waits for all OpenGL commands issued so far.
     pub(super) fn finish(self) {
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call.
         unsafe { (self.functions.finish)() }
     }
 
     /// The size of a buffer in bytes; `None` if there is no such buffer.
     pub(super) fn buffer_size(self, buffer: u32) -> Option<u64> {
         let mut size = 0i64;
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call; OpenGL
+        // writes one 64-bit integer for this parameter.
         unsafe {
             if (self.functions.is_buffer)(buffer) == 0 {
                 return None;
@@ -274,7 +274,8 @@ impl Gl {
     /// Whether the program has mapped the buffer.
     pub(super) fn is_mapped(self, buffer: u32) -> bool {
         let mut mapped = 0i64;
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call; OpenGL
+        // writes one 64-bit integer for this parameter.
         unsafe { (self.functions.buffer_parameter)(buffer, GL_BUFFER_MAPPED, &raw mut mapped) };
         mapped != 0
     }
@@ -282,20 +283,23 @@ impl Gl {
     /// Maps a buffer of `size` bytes; 0 if OpenGL refuses.
     pub(super) fn map_buffer(self, buffer: u32, size: u64, access: u32) -> u64 {
         let size = size.cast_signed() as isize;
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call. OpenGL
+        // validates the buffer and the range.
         unsafe { (self.functions.map_buffer)(buffer, 0, size, access) }.expose_provenance() as u64
     }
 
     /// Ends the mapping of a buffer. False if OpenGL lost its content meanwhile.
     pub(super) fn unmap_buffer(self, buffer: u32) -> bool {
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call. OpenGL
+        // validates the buffer.
         unsafe { (self.functions.unmap_buffer)(buffer) != 0 }
     }
 
     /// The target of a texture (`GL_TEXTURE_2D`, ...); `None` if there is no such texture.
     pub(super) fn texture_target(self, texture: u32) -> Option<u32> {
         let mut target = 0;
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call; OpenGL
+        // writes one integer for this parameter.
         unsafe {
             if (self.functions.is_texture)(texture) == 0 {
                 return None;
@@ -308,7 +312,8 @@ impl Gl {
     /// A parameter of a texture's mipmap level; 0 for a level that it lacks.
     pub(super) fn level_parameter(self, texture: u32, level: i32, parameter: u32) -> i32 {
         let mut value = 0;
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call; OpenGL
+        // writes one integer for this parameter.
         unsafe {
             (self.functions.level_parameter)(texture, level, parameter, &raw mut value);
         }
@@ -320,7 +325,8 @@ impl Gl {
         let [width, height, depth] = texels.extent;
         let bytes = i32::try_from(texels.bytes).unwrap_or(i32::MAX);
         let to = std::ptr::with_exposed_provenance_mut(texels.address as usize);
-        // SAFETY: see above. The memory has room for these rows (`Texels`), and OpenGL writes at most `bytes`.
+        // SAFETY: `current` found the function and a current context, which stays current during the call. The memory
+        // has room for these rows (`Texels`), and OpenGL writes at most `bytes`.
         self.with_pixel_store(&PACK, texels.row_length, || unsafe {
             (self.functions.read_texels)(
                 texture,
@@ -350,7 +356,8 @@ impl Gl {
             kind,
             ..
         } = *texels;
-        // SAFETY: see above. The memory has these rows (`Texels`).
+        // SAFETY: `current` found the function and a current context, which stays current during the call. The memory
+        // contains these rows (`Texels`).
         self.with_pixel_store(&UNPACK, texels.row_length, || unsafe {
             if texels.is_3d {
                 (self.functions.write_texels_3d)(
@@ -378,7 +385,8 @@ impl Gl {
         ];
         let before = wanted.map(|(parameter, _)| self.integer(parameter));
         let bound = self.integer(store.binding).cast_unsigned();
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call. These calls
+        // take no addresses.
         unsafe {
             (self.functions.bind_buffer)(store.target, 0);
             for (parameter, value) in wanted {
@@ -386,7 +394,8 @@ impl Gl {
             }
         }
         transfer();
-        // SAFETY: see above.
+        // SAFETY: `current` found the function and a current context, which stays current during the call. These calls
+        // take no addresses.
         unsafe {
             for ((parameter, _), value) in wanted.into_iter().zip(before) {
                 (self.functions.pixel_store)(parameter, value);

@@ -17,7 +17,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put, put_optional};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
 use crate::driver::entry::logs::{because, refuse};
 use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
@@ -30,7 +30,7 @@ use self::gl::{Gl, Texels};
 mod format;
 mod gl;
 
-static RESOURCES: Table<Resource> = Table::new(HandleKind::GraphicsResource);
+static RESOURCES: HandleTable<Resource> = HandleTable::new(HandleKind::GraphicsResource);
 
 const READ_ONLY: u32 = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY.0;
 const WRITE_DISCARD: u32 = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD.0;
@@ -71,14 +71,14 @@ struct SubResource {
     array: Arc<Array>,
 }
 
-/// What kernels access while a resource is mapped.
+/// The memory that kernels access while a resource is mapped.
 enum Mapping {
     Unmapped,
     Buffer(Region),
     Image(Vec<SubResource>),
 }
 
-struct State {
+struct ResourceState {
     /// Access in later mappings: 0, [`READ_ONLY`] or [`WRITE_DISCARD`].
     access: u32,
     mapping: Mapping,
@@ -89,11 +89,11 @@ struct Resource {
     origin: Origin,
     /// `CUDA_ARRAY3D_*` flags for arrays of an image.
     array_flags: u32,
-    state: Mutex<State>,
+    state: Mutex<ResourceState>,
 }
 
 /// Unregisters the resources of a destroyed context.
-pub(crate) fn forget_context(context: u64) {
+pub(crate) fn remove_context(context: u64) {
     // Without the OpenGL context, the buffers stay mapped.
     if let Ok(gl) = gl::current() {
         for resource in RESOURCES.pick(|r| r.context.id == context) {
@@ -116,7 +116,7 @@ fn register(out: u64, origin: Origin, flags: u32) -> Res {
         context,
         origin,
         array_flags,
-        state: Mutex::new(State {
+        state: Mutex::new(ResourceState {
             access: flags & (READ_ONLY | WRITE_DISCARD),
             mapping: Mapping::Unmapped,
         }),
@@ -422,7 +422,7 @@ driver_entry_points! {
         if resources.iter().any(unmapped) {
             return Err(Code::NOT_MAPPED);
         }
-        // After a failed kernel too, OpenGL gets its memory back; but not while work may use it.
+        // Unmaps also after a failed kernel, but not while work may use the memory.
         let done = stream.synchronize();
         if done.is_err() && !stream.is_idle() {
             return done;

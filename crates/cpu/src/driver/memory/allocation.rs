@@ -61,9 +61,9 @@ fn release(address: u64, accept: impl Fn(&Region) -> bool) -> Res {
     } else {
         space().free_if(address, |r| r.id == region.id)?;
     }
-    host_flags::forget(&region);
-    ipc::forget(&region);
-    managed::forget(&region);
+    host_flags::remove_region(&region);
+    ipc::remove_region(&region);
+    managed::remove_region(&region);
     Ok(())
 }
 
@@ -165,8 +165,8 @@ driver_entry_points! {
         }
         context.synchronize()?;
         let region = space().free_if(address, ours).map_err(|_| Code::HOST_MEMORY_NOT_REGISTERED)?;
-        host_flags::forget(&region);
-        ipc::forget(&region);
+        host_flags::remove_region(&region);
+        ipc::remove_region(&region);
         Ok(())
     }
     fn mem_host_get_device_pointer "cuMemHostGetDevicePointer_v2" (out: u64, address: u64, flags: u32) {

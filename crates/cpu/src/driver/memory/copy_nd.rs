@@ -63,24 +63,31 @@ fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: CopyMode, peer: boo
 
 /// One end of a one-dimensional copy.
 #[derive(Clone, Copy)]
-enum Flat {
+enum LinearOperand {
     Address(u64, ExpectedMemory),
     /// An array and an offset in bytes.
     Array(u64, u64),
 }
 
-fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
+fn copy_flat(
+    to: LinearOperand,
+    from: LinearOperand,
+    len: u64,
+    stream: u64,
+    per_thread: bool,
+    mode: CopyMode,
+) -> Res {
     context::current()?;
     let mut words = [0; 25];
     for (at, end) in [(0, from), (11, to)] {
         match end {
-            Flat::Address(start, ExpectedMemory::Device | ExpectedMemory::Peer) => {
+            LinearOperand::Address(start, ExpectedMemory::Device | ExpectedMemory::Peer) => {
                 (words[at + 4], words[at + 6]) = (DEVICE.into(), start);
             }
-            Flat::Address(start, ExpectedMemory::Any) => {
+            LinearOperand::Address(start, ExpectedMemory::Any) => {
                 (words[at + 4], words[at + 5]) = (HOST.into(), start);
             }
-            Flat::Array(handle, offset) => {
+            LinearOperand::Array(handle, offset) => {
                 array::find(handle).ok_or(Code::INVALID_VALUE)?;
                 // A one-dimensional copy reaches only the first row.
                 (words[at], words[at + 4], words[at + 7]) = (offset, ARRAY.into(), handle);
@@ -91,12 +98,12 @@ fn copy_flat(to: Flat, from: Flat, len: u64, stream: u64, per_thread: bool, mode
     enter(&words, false, stream, per_thread, mode)
 }
 
-const fn host(address: u64) -> Flat {
-    Flat::Address(address, ExpectedMemory::Any)
+const fn host(address: u64) -> LinearOperand {
+    LinearOperand::Address(address, ExpectedMemory::Any)
 }
 
-const fn device(address: u64) -> Flat {
-    Flat::Address(address, ExpectedMemory::Device)
+const fn device(address: u64) -> LinearOperand {
+    LinearOperand::Address(address, ExpectedMemory::Device)
 }
 
 fn read<T: Plain>(address: u64) -> Res<T> {
@@ -106,28 +113,29 @@ fn read<T: Plain>(address: u64) -> Res<T> {
 
 driver_entry_points! {
     fn copy_dtoa "cuMemcpyDtoA_v2" | "cuMemcpyDtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
-        copy_flat(Flat::Array(to, offset), device(from), len, 0, PER_THREAD, CopyMode::Sync)
+        copy_flat(LinearOperand::Array(to, offset), device(from), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atod "cuMemcpyAtoD_v2" | "cuMemcpyAtoD_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
-        copy_flat(device(to), Flat::Array(from, offset), len, 0, PER_THREAD, CopyMode::Sync)
+        copy_flat(device(to), LinearOperand::Array(from, offset), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_htoa "cuMemcpyHtoA_v2" | "cuMemcpyHtoA_v2_ptds" (to: u64, offset: u64, from: u64, len: u64) {
-        copy_flat(Flat::Array(to, offset), host(from), len, 0, PER_THREAD, CopyMode::Sync)
+        copy_flat(LinearOperand::Array(to, offset), host(from), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atoh "cuMemcpyAtoH_v2" | "cuMemcpyAtoH_v2_ptds" (to: u64, from: u64, offset: u64, len: u64) {
-        copy_flat(host(to), Flat::Array(from, offset), len, 0, PER_THREAD, CopyMode::Sync)
+        copy_flat(host(to), LinearOperand::Array(from, offset), len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_atoa "cuMemcpyAtoA_v2" | "cuMemcpyAtoA_v2_ptds"
         (to: u64, to_offset: u64, from: u64, from_offset: u64, len: u64) {
-        copy_flat(Flat::Array(to, to_offset), Flat::Array(from, from_offset), len, 0, PER_THREAD, CopyMode::Sync)
+        let (to, from) = (LinearOperand::Array(to, to_offset), LinearOperand::Array(from, from_offset));
+        copy_flat(to, from, len, 0, PER_THREAD, CopyMode::Sync)
     }
     fn copy_htoa_async "cuMemcpyHtoAAsync_v2" | "cuMemcpyHtoAAsync_v2_ptsz"
         (to: u64, offset: u64, from: u64, len: u64, stream: u64) {
-        copy_flat(Flat::Array(to, offset), host(from), len, stream, PER_THREAD, CopyMode::Async)
+        copy_flat(LinearOperand::Array(to, offset), host(from), len, stream, PER_THREAD, CopyMode::Async)
     }
     fn copy_atoh_async "cuMemcpyAtoHAsync_v2" | "cuMemcpyAtoHAsync_v2_ptsz"
         (to: u64, from: u64, offset: u64, len: u64, stream: u64) {
-        copy_flat(host(to), Flat::Array(from, offset), len, stream, PER_THREAD, CopyMode::Async)
+        copy_flat(host(to), LinearOperand::Array(from, offset), len, stream, PER_THREAD, CopyMode::Async)
     }
     fn copy2d "cuMemcpy2D_v2" | "cuMemcpy2D_v2_ptds" (params: u64) {
         copy_2d(params, 0, PER_THREAD, CopyMode::Sync)

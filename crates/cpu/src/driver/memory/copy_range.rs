@@ -1,4 +1,4 @@
-//! What copies of all shapes share: what a range must be, the transfer of its bytes, and the op that performs a copy.
+//! Shared code of copies of all shapes: range checks, the transfer of bytes, and the op that performs a copy.
 //!
 //! Addresses are checked when the call is made, so that the caller gets `INVALID_VALUE`, and again when the copy runs,
 //! so that memory freed in the meantime is an error and not a crash.
@@ -13,7 +13,7 @@ use crate::driver::stream::queue;
 use crate::driver::stream::{OpPlacement, Stream};
 use crate::memory::{RegionKind, checked};
 
-/// What a caller declares an address to be.
+/// The kind of memory that a caller declares for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedMemory {
     /// Device memory.

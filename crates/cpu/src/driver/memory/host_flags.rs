@@ -16,7 +16,7 @@ pub(crate) fn set_host_flags(id: u64, flags: u32) {
 }
 
 /// Removes the flags of a freed region.
-pub(crate) fn forget(region: &Region) {
+pub(crate) fn remove_region(region: &Region) {
     HOST_FLAGS.lock().get_or_insert_default().remove(&region.id);
 }
 

@@ -124,7 +124,7 @@ impl Shareable {
         let id = files::nonce();
         let name = format!("{POOL}{:016x}{:016x}", id[0], id[1]);
         let arena = Arena::create(space(), &name, HEAD).map_err(Code::from)?;
-        let maker = Process::own();
+        let maker = Process::current();
         let [place, kind] = pool::words_of(kind);
         let head = seal([
             POOL_MAGIC,
@@ -320,7 +320,7 @@ struct Opened {
 static OPENED: Mutex<Option<HashMap<u64, Opened>>> = Mutex::new(None);
 
 /// Invalidates the handles of a freed region.
-pub(crate) fn forget(region: &Region) {
+pub(crate) fn remove_region(region: &Region) {
     if KNOWN.load(Ordering::Relaxed) == 0 {
         return;
     }
@@ -360,7 +360,7 @@ fn get_handle(address: u64) -> Res<Message> {
         .find(address)
         .filter(|r| r.base == address && has_handle(r))
         .ok_or(Code::INVALID_VALUE)?;
-    let maker = Process::own();
+    let maker = Process::current();
     let message = |token: &Token| {
         let [a, b] = token.nonce;
         let descriptor = u64::from(token.file.as_raw_fd() as u32);
@@ -407,7 +407,7 @@ fn get_handle(address: u64) -> Res<Message> {
     }
     let mut tokens = TOKENS.lock();
     let tokens = tokens.get_or_insert_default();
-    // Keeps the token of another thread that was faster.
+    // Keeps the token that another thread has created in the meantime.
     let token = tokens.entry(region.id).or_insert_with(|| {
         KNOWN.fetch_add(1, Ordering::Relaxed);
         Token {
@@ -439,7 +439,7 @@ fn open_handle(handle: &Message, lazy_peers: bool) -> Res<u64> {
         id: process as u32,
         start,
     };
-    if maker == Process::own() {
+    if maker == Process::current() {
         return refuse(Code::INVALID_CONTEXT, || {
             "a memory handle cannot be opened by the process that created it".into()
         });
@@ -537,8 +537,8 @@ fn close_handle(address: u64) -> Res {
     };
     if last {
         space().free_if(address, |r| r.id == region.id)?;
-        host_flags::forget(&region);
-        forget(&region);
+        host_flags::remove_region(&region);
+        remove_region(&region);
     }
     Ok(())
 }

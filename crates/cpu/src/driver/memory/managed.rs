@@ -148,11 +148,11 @@ impl Ranges {
     }
 
     /// Removes the advice of `[start, end)`.
-    fn forget(&mut self, start: u64, end: u64) {
+    fn remove(&mut self, start: u64, end: u64) {
         self.split(start);
         self.split(end);
-        let gone: Vec<u64> = self.0.range(start..end).map(|(&at, _)| at).collect();
-        for at in gone {
+        let removed: Vec<u64> = self.0.range(start..end).map(|(&at, _)| at).collect();
+        for at in removed {
             self.0.remove(&at);
         }
     }
@@ -178,9 +178,9 @@ impl Ranges {
 }
 
 /// Removes the advice of freed memory.
-pub(crate) fn forget(region: &Region) {
+pub(crate) fn remove_region(region: &Region) {
     if region.kind == RegionKind::Managed {
-        ADVICE.lock().forget(region.base, region.end());
+        ADVICE.lock().remove(region.base, region.end());
     }
 }
 
@@ -478,10 +478,10 @@ mod tests {
             [(true, 1), (true, 0), (true, 2), (false, 2)]
         );
         assert_eq!(flags(299, 400), [(false, 2), (false, 0)]);
-        r.forget(100, 250);
+        r.remove(100, 250);
         assert_eq!(r.within(0, 1000).len(), 5);
         assert_eq!(r.within(100, 250), [NO_ADVICE]);
-        r.forget(0, 1000);
+        r.remove(0, 1000);
         assert!(r.0.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Memory that queued work will allocate: the allocations of graphs that were launched and have not run yet.
 //!
-//! Their addresses are valid for work that is enqueued later. Running work checks that the memory is there.
+//! Their addresses are valid for work that is enqueued later. Work checks when it runs that the memory exists.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 /// Sizes in bytes, by address.
 static RANGES: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
 
-/// Notes that queued work allocates `size` bytes at `address`.
+/// Records that queued work allocates `size` bytes at `address`.
 pub(crate) fn add(address: u64, size: u64) {
     RANGES.lock().insert(address, size);
 }
 
-/// Notes that queued work, or a call, frees the memory at `address`.
+/// Records that queued work, or a call, frees the memory at `address`.
 pub(crate) fn remove(address: u64) {
     RANGES.lock().remove(&address);
 }

@@ -64,7 +64,7 @@ fn with_allocation<T>(handle: u64, f: impl FnOnce(&mut Allocation) -> Res<T>) ->
         .and_then(f)
 }
 
-fn remember(physical: Arc<Physical>, properties: Properties) -> u64 {
+fn register(physical: Arc<Physical>, properties: Properties) -> u64 {
     let tag = physical.tag();
     let allocation = Allocation {
         memory: Arc::downgrade(&physical),
@@ -80,7 +80,7 @@ fn remember(physical: Arc<Physical>, properties: Properties) -> u64 {
 
 /// Releases one handle.
 fn release(handle: u64) -> Res {
-    let gone = with_allocation(handle, |a| {
+    let removed = with_allocation(handle, |a| {
         if let Some((_, count)) = &mut a.held {
             *count -= 1;
             if *count > 0 {
@@ -90,7 +90,7 @@ fn release(handle: u64) -> Res {
         Ok(a.held.take())
     })?;
     // Dropped outside the lock.
-    drop(gone);
+    drop(removed);
     Ok(())
 }
 
@@ -226,7 +226,7 @@ driver_entry_points! {
         whole(&[size])?;
         let label = check(&properties)?;
         let memory = pool::with_relief(|| space().create_physical(size, &label, fresh_id()))?;
-        let handle = remember(memory, properties);
+        let handle = register(memory, properties);
         put(out, handle).inspect_err(|_| { let _ = release(handle); })
     }
     fn mem_release "cuMemRelease" (handle: u64) {
@@ -314,7 +314,7 @@ driver_entry_points! {
             let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
             (DEVICE, device.ordinal as u32)
         };
-        let handle = remember(memory, [PINNED, DESCRIPTOR, kind, id, 0, 0, 0, 0]);
+        let handle = register(memory, [PINNED, DESCRIPTOR, kind, id, 0, 0, 0, 0]);
         put(out, handle).inspect_err(|_| { let _ = release(handle); })
     }
 }

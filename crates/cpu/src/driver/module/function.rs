@@ -15,12 +15,12 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put, put_optional};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::module::Module;
 use crate::driver::module::library::{self, KERNELS};
 use crate::engine::{Image, Kernel};
 
-pub(crate) static FUNCTIONS: Table<Function> = Table::new(HandleKind::Function);
+pub(crate) static FUNCTIONS: HandleTable<Function> = HandleTable::new(HandleKind::Function);
 
 /// A function's settable attributes.
 #[derive(Clone, Copy)]
@@ -100,7 +100,7 @@ impl Function {
 }
 
 /// Invalidates the handles of a module's functions.
-pub(crate) fn forget_module(module: u64) {
+pub(crate) fn invalidate_module(module: u64) {
     FUNCTIONS.remove_where(|f| f.module == module);
 }
 

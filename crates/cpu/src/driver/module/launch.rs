@@ -62,7 +62,7 @@ impl Arguments {
 }
 
 thread_local! {
-    /// Launches graphs for the kernels that this thread runs.
+    /// The launcher of graphs for the kernels that this thread runs.
     static LAUNCHER: RefCell<Option<Arc<dyn GraphLauncher + Send>>> = const { RefCell::new(None) };
 }
 

@@ -88,8 +88,8 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
                 if dims != [1, 1, 1] {
                     return refuse(Code::INVALID_CLUSTER_SIZE, || {
                         format!(
-                            "a cluster of {} blocks; clusters came with compute capability 9.0, this device has blocks \
-                             that are alone",
+                            "the cluster has {} blocks; this device supports only clusters of one block (larger clusters \
+                             require compute capability 9.0)",
                             shape(dims)
                         )
                     });

@@ -13,15 +13,15 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, get_name, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::module::function::{self, Function, Shared};
 use crate::driver::module::jit::{self, JitOptions, Rejected};
 use crate::driver::module::{self, Module};
 use crate::driver::stream::capture_state;
 use crate::engine::{Image, Kernel};
 
-static LIBRARIES: Table<LoadedLibrary> = Table::new(HandleKind::Library);
-pub(crate) static KERNELS: Table<LibraryKernel> = Table::new(HandleKind::Kernel);
+static LIBRARIES: HandleTable<LoadedLibrary> = HandleTable::new(HandleKind::Library);
+pub(crate) static KERNELS: HandleTable<LibraryKernel> = HandleTable::new(HandleKind::Kernel);
 
 struct LoadedLibrary {
     id: u64,
@@ -109,8 +109,8 @@ pub(crate) fn function_in(kernel: &LibraryKernel, context: &Arc<Context>) -> Res
 }
 
 /// Removes a context's modules. Later contexts cannot use the first image, because its variables have been modified.
-pub(crate) fn forget_context(context: u64) {
-    // Removes no library; `remove_where` serves to visit all of them.
+pub(crate) fn remove_context(context: u64) {
+    // Removes no library: `remove_where` only visits all of them.
     LIBRARIES.remove_where(|l| {
         l.modules.lock().remove(&context);
         false
@@ -132,7 +132,7 @@ fn load(out: u64, jit: &JitOptions, find: impl FnOnce() -> Result<Vec<Unit>, Rej
     put(out, library.handle()).inspect_err(|_| library.unload())
 }
 
-/// Reads the options of a load. LoadedLibrary options have no effect but must be valid.
+/// Reads the options of a load. Library options have no effect but must be valid.
 fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
     let (ids, values, count) = library;
     if count > 0 {
@@ -142,7 +142,7 @@ fn options(jit: (u64, u64, u32), library: (u64, u64, u32)) -> Res<JitOptions> {
         }
         for id in get_array::<u32>(ids, count as usize)? {
             match LibraryOption(id) {
-                // Needs device code that the host program carries.
+                // Requires device code in the host program.
                 LibraryOption::CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE => {
                     return Err(Code::NOT_SUPPORTED);
                 }

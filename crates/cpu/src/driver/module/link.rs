@@ -17,7 +17,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
 use crate::driver::module;
 use crate::driver::module::jit::{JitOptions, Rejected};
@@ -25,7 +25,7 @@ use crate::engine;
 use crate::memory::checked;
 use crate::toolchain::{Lto, lto_to_ptx};
 
-static LINKERS: Table<Linker> = Table::new(HandleKind::Linker);
+static LINKERS: HandleTable<Linker> = HandleTable::new(HandleKind::Linker);
 
 /// Values of `CUjitInputType`.
 const CUBIN: u32 = sys::CUjitInputType::CU_JIT_INPUT_CUBIN.0;

@@ -13,7 +13,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_optional};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::module::jit::{JitOptions, Rejected, units_at, units_of};
 use crate::driver::stream::capture_state;
 use crate::engine::Image;
@@ -27,9 +27,9 @@ pub(crate) mod library;
 pub(crate) mod link;
 pub(crate) mod occupancy;
 
-pub(crate) static MODULES: Table<Module> = Table::new(HandleKind::Module);
+pub(crate) static MODULES: HandleTable<Module> = HandleTable::new(HandleKind::Module);
 
-/// A module. Its image lives as long as anything can run its code.
+/// A module. Its image is dropped after the last launch and function that can run its code.
 pub(crate) struct Module {
     pub(crate) id: u64,
     pub(crate) context: Arc<Context>,
@@ -75,28 +75,28 @@ impl Module {
         Ok(made)
     }
 
-    /// Invalidates the handles of the module and its functions. Pending launches keep what they need.
+    /// Invalidates the handles of the module and its functions. Pending launches keep their resources alive.
     pub(crate) fn unload(&self) {
         let _ = MODULES.remove(self.handle());
-        function::forget_module(self.id);
+        function::invalidate_module(self.id);
         self.functions.lock().clear();
         self.context.printf.flush();
     }
 }
 
 /// Unloads the modules of a destroyed context.
-pub(crate) fn forget_context(context: u64) {
+pub(crate) fn remove_context(context: u64) {
     let mut ids = Vec::new();
     MODULES.remove_where(|m| {
-        let gone = m.context.id == context;
-        if gone {
+        let removed = m.context.id == context;
+        if removed {
             ids.push(m.id);
             m.functions.lock().clear();
         }
-        gone
+        removed
     });
     for id in ids {
-        function::forget_module(id);
+        function::invalidate_module(id);
     }
 }
 

@@ -23,7 +23,7 @@ const RELAXED: u32 = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0;
 
 /// A capture in progress.
 pub(in crate::driver) struct Capture {
-    /// What the capture builds. The type belongs to `graph::capture`; dropping the value releases the graph.
+    /// The graph under construction. The type belongs to `graph::capture`; dropping the value releases the graph.
     pub(in crate::driver) target: Box<dyn Any + Send>,
     mode: u32,
     /// The thread that began it.
@@ -331,7 +331,7 @@ pub(in crate::driver) fn asked(moment: &Moment, invalidate_capture: bool) -> Cod
 /// Handles the destruction of a stream: a capture that began in it ends. Another stream leaves its capture, which fails
 /// at its end if the stream's work was not joined.
 pub(in crate::driver) fn stream_ends(stream: &Stream) {
-    let gone = with_captures(|c| {
+    let removed = with_captures(|c| {
         let (id, capture) = c.of(stream)?;
         if capture.origin == stream.id {
             return c.take(id);
@@ -341,11 +341,11 @@ pub(in crate::driver) fn stream_ends(stream: &Stream) {
         None
     });
     // Drops the capture without the lock: that releases its graph.
-    drop(gone);
+    drop(removed);
 }
 
-/// Begins a capture in a stream. `target` creates what the capture builds, under the lock of the captures; `next` are
-/// the dependencies of the first node.
+/// Begins a capture in a stream. `target` creates the graph under construction, under the lock of the captures; `next`
+/// are the dependencies of the first node.
 ///
 /// # Errors
 /// `INVALID_VALUE` for an invalid mode, `STREAM_CAPTURE_UNSUPPORTED` for the legacy stream, `ILLEGAL_STATE` if the stream

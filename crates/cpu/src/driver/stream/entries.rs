@@ -95,7 +95,7 @@ driver_entry_points! {
         let stream = STREAMS.remove(handle)?;
         capture_state::stream_ends(&stream);
         stream.abandon();
-        stream.context.forget_finished_streams();
+        stream.context.prune_finished_streams();
         stream.context.check()
     }
     fn stream_query "cuStreamQuery" | "cuStreamQuery_ptsz" (handle: u64) {

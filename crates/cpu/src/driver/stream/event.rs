@@ -8,13 +8,13 @@ use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::put;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
 use crate::driver::stream::Stream;
 use crate::driver::stream::capture_state;
 use crate::driver::stream::queue::Op;
 use crate::driver::stream::shared_event::SharedEvent;
 
-pub(super) static EVENTS: Table<Event> = Table::new(HandleKind::Event);
+pub(super) static EVENTS: HandleTable<Event> = HandleTable::new(HandleKind::Event);
 
 /// An event.
 pub(crate) struct Event {
@@ -157,7 +157,7 @@ pub(crate) fn make_streams_wait(streams: &[Arc<Stream>], event: u64) -> Res {
 }
 
 /// Invalidates the event handles of a destroyed context.
-pub(crate) fn forget_context(context: u64) {
+pub(crate) fn remove_context(context: u64) {
     EVENTS.remove_where(|e| e.context.id == context);
 }
 

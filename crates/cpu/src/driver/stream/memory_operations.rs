@@ -213,8 +213,8 @@ impl Batch {
     /// Reads the operations of a batch.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for an invalid operation or too many of them, `NOT_SUPPORTED` for what the device's attributes
-    /// exclude.
+    /// `INVALID_VALUE` for an invalid operation or too many of them, `NOT_SUPPORTED` for operations that the device's
+    /// attributes exclude.
     pub(crate) fn read(array: u64, count: u32, flags: u32) -> Res<Batch> {
         if count > MAX_OPERATIONS || flags != 0 {
             return Err(Code::INVALID_VALUE);

@@ -13,7 +13,7 @@ use crate::driver::context::green::{self, Green};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
 
 pub(crate) mod capture_state;
 pub(crate) mod entries;
@@ -26,7 +26,7 @@ pub(crate) mod resolve;
 pub(crate) mod shared_event;
 pub(crate) mod stream_memory;
 
-pub(crate) static STREAMS: Table<Stream> = Table::new(HandleKind::Stream);
+pub(crate) static STREAMS: HandleTable<Stream> = HandleTable::new(HandleKind::Stream);
 
 /// Priorities range from 0 to -5; lower is more urgent. They are stored without effect.
 pub(crate) const LEAST_PRIORITY: i32 = 0;
@@ -123,7 +123,7 @@ impl Stream {
             abandoned: AtomicBool::new(false),
             attributes: Mutex::default(),
         });
-        context.forget_finished_streams();
+        context.prune_finished_streams();
         context.streams.lock().push(stream.clone());
         stream
     }

@@ -30,12 +30,12 @@ pub(crate) struct Op {
     done: AtomicBool,
     /// Completion time, in nanoseconds since the origin of [`now`].
     finished: AtomicU64,
-    inner: Mutex<Inner>,
+    state: Mutex<OpState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Inner {
+struct OpState {
     work: Option<Work>,
     dependents: Vec<Arc<Op>>,
     waiters: usize,
@@ -48,9 +48,9 @@ impl Op {
             waiting: AtomicUsize::new(1),
             done: AtomicBool::new(false),
             finished: AtomicU64::new(0),
-            inner: Mutex::new(Inner {
+            state: Mutex::new(OpState {
                 work,
-                ..Inner::default()
+                ..OpState::default()
             }),
             changed: Condvar::new(),
         })
@@ -67,10 +67,10 @@ impl Op {
 
     /// Adds a dependency on `other`.
     pub(crate) fn after(self: &Arc<Self>, other: &Arc<Op>) {
-        let mut inner = other.inner.lock();
+        let mut state = other.state.lock();
         if !other.is_done() {
             self.waiting.fetch_add(1, Ordering::AcqRel);
-            inner.dependents.push(self.clone());
+            state.dependents.push(self.clone());
         }
     }
 
@@ -81,7 +81,7 @@ impl Op {
 
     /// Takes the work of an unreleased op, to be run by the caller.
     pub(crate) fn take_work(&self) -> Option<Work> {
-        self.inner.lock().work.take()
+        self.state.lock().work.take()
     }
 
     /// Releases the op: it runs as soon as its dependencies are done.
@@ -95,7 +95,7 @@ impl Op {
     fn start(op: Arc<Op>) {
         let mut ready = vec![op];
         while let Some(op) = ready.pop() {
-            if op.inner.lock().work.is_some() {
+            if op.state.lock().work.is_some() {
                 hand_over(op);
             } else {
                 ready.append(&mut op.finish());
@@ -106,13 +106,13 @@ impl Op {
     /// Marks the op done; returns the dependents that are ready to run.
     fn finish(&self) -> Vec<Arc<Op>> {
         self.finished.store(now(), Ordering::Release);
-        let mut inner = self.inner.lock();
+        let mut state = self.state.lock();
         self.done.store(true, Ordering::Release);
-        let dependents = std::mem::take(&mut inner.dependents);
-        if inner.waiters > 0 {
+        let dependents = std::mem::take(&mut state.dependents);
+        if state.waiters > 0 {
             self.changed.notify_all();
         }
-        drop(inner);
+        drop(state);
         dependents
             .into_iter()
             .filter(|d| d.waiting.fetch_sub(1, Ordering::AcqRel) == 1)
@@ -130,7 +130,7 @@ impl Op {
             }
             let mut ready = op.finish();
             while let Some(op) = ready.pop() {
-                if op.inner.lock().work.is_none() {
+                if op.state.lock().work.is_none() {
                     ready.append(&mut op.finish());
                 } else if let Some(other) = current.replace(op) {
                     hand_over(other);
@@ -243,11 +243,11 @@ pub(crate) fn withdraw(op: &Op) -> bool {
     if op.take_work().is_some() {
         return true;
     }
-    let mut inner = op.inner.lock();
+    let mut state = op.state.lock();
     while !op.is_done() {
-        inner.waiters += 1;
-        op.changed.wait(&mut inner);
-        inner.waiters -= 1;
+        state.waiters += 1;
+        op.changed.wait(&mut state);
+        state.waiters -= 1;
     }
     false
 }
@@ -271,17 +271,17 @@ pub(crate) fn wait(op: &Op, context: &Context) -> Res {
     }
     loop {
         let deadline = Instant::now() + HOOK_PERIOD;
-        let mut inner = op.inner.lock();
+        let mut state = op.state.lock();
         while !op.is_done() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            inner.waiters += 1;
-            op.changed.wait_for(&mut inner, left);
-            inner.waiters -= 1;
+            state.waiters += 1;
+            op.changed.wait_for(&mut state, left);
+            state.waiters -= 1;
         }
-        drop(inner);
+        drop(state);
         if op.is_done() {
             return Ok(());
         }

@@ -122,13 +122,13 @@ fn find(handle: u64, per_thread: bool) -> Res<Arc<Stream>> {
 }
 
 /// Invalidates the stream handles of a destroyed context.
-pub(crate) fn forget_context(context: u64) {
+pub(crate) fn remove_context(context: u64) {
     STREAMS.remove_where(|s| {
-        let gone = s.context.id == context;
-        if gone {
+        let removed = s.context.id == context;
+        if removed {
             capture_state::stream_ends(s);
             s.abandon();
         }
-        gone
+        removed
     });
 }

@@ -54,7 +54,7 @@ impl SharedEvent {
         let made = files::create(&format!("{NAME}{a:016x}{b:016x}"), 8 * WORDS as u64)
             .and_then(|file| Some((Words::map(&file, WORDS)?, file)));
         let (words, file) = made.ok_or(Code::OUT_OF_MEMORY)?;
-        let maker = Process::own();
+        let maker = Process::current();
         let descriptor = u64::from(file.as_raw_fd() as u32);
         let handle = seal([MAGIC, maker.id.into(), maker.start, descriptor, a, b, 0, 0]);
         if !files::write_words(&file, 0, &handle) {
@@ -82,7 +82,7 @@ impl SharedEvent {
             id: process as u32,
             start,
         };
-        if maker == Process::own() {
+        if maker == Process::current() {
             return refuse(Code::INVALID_CONTEXT, || {
                 "an event handle cannot be opened by the process that created it".into()
             });
@@ -127,7 +127,7 @@ impl SharedEvent {
     /// Records the event, to be completed with `op`. Returns the number of the record.
     pub(crate) fn record(self: &Arc<Self>, op: &Arc<Op>) -> u64 {
         let number = self.words.word(LATEST).fetch_add(1, Ordering::SeqCst) + 1;
-        let (at, own) = (Self::place(number), Process::own());
+        let (at, own) = (Self::place(number), Process::current());
         for (word, value) in [
             (PROCESS, own.id.into()),
             (START, own.start),

@@ -97,9 +97,9 @@ fn levels_are_invalidated_with_their_array() {
     ok!("cuMipmappedArrayGetLevel", &mut again, m, 0);
     assert_ne!(first, again);
     ok!("cuMipmappedArrayDestroy", m);
-    for gone in [first, again, last] {
+    for removed in [first, again, last] {
         assert_eq!(
-            cu!("cuArray3DGetDescriptor_v2", &mut d, gone),
+            cu!("cuArray3DGetDescriptor_v2", &mut d, removed),
             INVALID_HANDLE
         );
     }

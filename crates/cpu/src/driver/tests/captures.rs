@@ -44,7 +44,7 @@ fn a_capture_ends_without_returning_its_graph() {
     super::busy(a, 1);
     ok!("cuStreamEndCapture", a, 0u64);
     assert_eq!(count(g), 1);
-    // As an H100 answers.
+    // The status is that of an H100.
     ok!("cuStreamBeginCapture_v2", a, 1u32);
     super::busy(a, 1);
     ok!("cuStreamEndCapture", a, 0u64);

@@ -40,20 +40,20 @@ fn playground() -> u64 {
 /// Live and destroyed handles of every type in a context, and device memory.
 fn handles(s: &Session) -> Vec<u64> {
     let (stream, event, memory) = (s.stream(0), s.event(), s.alloc(4096));
-    let (gone_stream, gone_event, gone_memory) = (s.stream(1), s.event(), s.alloc(64));
-    ok!("cuStreamDestroy_v2", gone_stream);
-    ok!("cuEventDestroy_v2", gone_event);
-    ok!("cuMemFree_v2", gone_memory);
+    let (destroyed_stream, destroyed_event, freed_memory) = (s.stream(1), s.event(), s.alloc(64));
+    ok!("cuStreamDestroy_v2", destroyed_stream);
+    ok!("cuEventDestroy_v2", destroyed_event);
+    ok!("cuMemFree_v2", freed_memory);
     let mut pool = 0u64;
     ok!("cuDeviceGetDefaultMemPool", &mut pool, 0);
     let text = std::ffi::CString::new(PTX).unwrap();
-    let (module, gone_module) = (module(PTX), module(PTX));
-    let (store, count, gone_function) = (
+    let (module, unloaded_module) = (module(PTX), module(PTX));
+    let (store, count, unloaded_function) = (
         function(module, "store"),
         function(module, "count"),
-        function(gone_module, "count"),
+        function(unloaded_module, "count"),
     );
-    ok!("cuModuleUnload", gone_module);
+    ok!("cuModuleUnload", unloaded_module);
     let (mut library, mut kernel) = (0u64, 0u64);
     ok!(
         "cuLibraryLoadData",
@@ -74,15 +74,15 @@ fn handles(s: &Session) -> Vec<u64> {
         memory,
         memory + 4090,
         s.pinned(64),
-        gone_stream,
-        gone_event,
-        gone_memory,
+        destroyed_stream,
+        destroyed_event,
+        freed_memory,
         pool,
         module,
         store,
         count,
-        gone_module,
-        gone_function,
+        unloaded_module,
+        unloaded_function,
         library,
         kernel,
         NAME.as_ptr() as u64,

@@ -1,15 +1,15 @@
 //! The module variable that the address of each memory access is computed from, for fault reports.
 //!
-//! An address outside of every variable does not show which one the program meant: the nearest one may be its neighbour.
-//! The registers show it. The analysis is of one function and ignores control flow: a register that has the address of a
-//! variable on one path only is of no variable.
+//! An address outside of every variable does not identify the intended one: the nearest variable may be its neighbour.
+//! The registers identify it. The analysis covers one function and ignores control flow: a register that holds the
+//! address of a variable on only some paths gets no variable.
 
 use cupyrite_ptx::ir::{Base, Body, Instr, Op, Operand, RegId, VarId};
 
-/// Passes over a body. Compilers' code needs two or three; other code may stay without answers.
+/// Passes over a body. Compilers' code needs two or three; other code may remain unresolved.
 const MOST_PASSES: usize = 8;
 
-/// What a register is computed from. A later variant never becomes an earlier one.
+/// The source that a register is computed from. It only changes to a later variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// No instruction that writes it was seen yet.
@@ -86,7 +86,7 @@ pub fn accessed_variables(body: &Body) -> Vec<Option<VarId>> {
     body.instrs.iter().map(accessed).collect()
 }
 
-/// The source of what an instruction writes.
+/// The source of the value that an instruction writes.
 fn result(i: &Instr, sources: &[Source]) -> Source {
     let of = |n: usize| match i.operands.get(n) {
         Some(Operand::Reg(RegId(r))) => sources[*r as usize],

@@ -52,7 +52,7 @@ impl PlacedModule<'_> {
     }
 }
 
-/// Where a register lies in the register file.
+/// Location of a register in the register file.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterLocation {
     /// Byte offset of the slot; of the first one for a vector register.

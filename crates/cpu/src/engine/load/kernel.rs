@@ -89,7 +89,7 @@ fn register_limit(f: &Function) -> u32 {
     const FILE: u64 = 65536;
     /// The most threads that are resident on a multiprocessor.
     const RESIDENT: u64 = 2048;
-    /// What the calling convention needs at least.
+    /// Minimum of the calling convention.
     const LEAST: u32 = 16;
     const MOST: u32 = 255;
     let d = &f.directives;

@@ -43,7 +43,7 @@ fn limited(unit: &Unit, name: &str) -> Result<Module, LoadError> {
 /// Checks whether a module is valid by itself.
 ///
 /// # Errors
-/// As for [`Image::load`](super::Image::load), but undefined symbols are no error.
+/// As for [`Image::load`](super::Image::load), but undefined symbols are not errors.
 pub fn check_unit(unit: &Unit) -> Result<(), LoadError> {
     parse(&unit.text, &unit.name).map(|_| ())
 }

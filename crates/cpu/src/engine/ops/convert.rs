@@ -358,25 +358,25 @@ pub fn finish16(h: u16, imm: u32, infinity: u16) -> u16 {
 }
 
 /// An integer as a double that rounds to every shorter format like the integer.
-trait Odd: Copy {
+trait RoundToOdd: Copy {
     fn odd(self) -> f64;
 }
 macro_rules! odd {
     ($($t:ty)*) => { $(
-        impl Odd for $t {
+        impl RoundToOdd for $t {
             #[inline(always)]
             fn odd(self) -> f64 { f64::from(self) }
         }
     )* };
 }
 odd!(u8 i8 u16 i16 u32 i32);
-impl Odd for u64 {
+impl RoundToOdd for u64 {
     #[inline(always)]
     fn odd(self) -> f64 {
         odd_u64(self)
     }
 }
-impl Odd for i64 {
+impl RoundToOdd for i64 {
     #[inline(always)]
     fn odd(self) -> f64 {
         let v = odd_u64(self.unsigned_abs());

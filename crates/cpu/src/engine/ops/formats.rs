@@ -207,7 +207,7 @@ fn pack_integers(i: &Instr) -> Option<Selected> {
         Type::S16 => (clamp!(-0x8000, 0x7fff, 16), false),
         Type::U8 => (clamp!(0, 0xff, 8), true),
         Type::S8 => (clamp!(-0x80, 0x7f, 8), true),
-        // `Type::Packed` has the width of a sub-byte type; its name tells whether it is signed.
+        // `Type::Packed` has the width of a sub-byte type; its name determines whether it is signed.
         Type::Packed(4) if i.mods.has("u4") => (clamp!(0, 0xf, 4), true),
         Type::Packed(4) => (clamp!(-8, 7, 4), true),
         Type::Packed(2) if i.mods.has("u2") => (clamp!(0, 3, 2), true),

@@ -252,14 +252,14 @@ unsafe fn vector<L: Lane, const V3: bool>(regs: *mut u8, a: &OpArgs, mask: u32) 
     }
     if L::HAS_UPPER {
         for lane in 0..32 {
-            // SAFETY: as above; every lane has been set.
+            // SAFETY: the caller upholds the conditions of `load`; the loop above has set every lane of `t`.
             unsafe {
                 let i = <L::I as Inputs>::load(regs, a, lane);
                 L::upper(i, a.imm).add(&mut t, lane);
             }
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the caller upholds the conditions of `finish`; the first loop has set every lane of `t`.
     unsafe { <L::O as Outputs>::finish::<V3>(regs, a, &t, mask) }
 }
 

@@ -1,4 +1,4 @@
-//! The lane functions: what arithmetic, logic, comparison, selection and conversion instructions compute.
+//! The lane functions: the results of arithmetic, logic, comparison, selection and conversion instructions.
 //!
 //! Belongs here: value functions over the 32 lanes of a warp. Does not belong here: control flow, memory, special
 //! registers, anything that combines lanes.

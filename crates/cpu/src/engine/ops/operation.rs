@@ -1,4 +1,4 @@
-//! What the compiler and the interpreter know about a lane function: its operands, its code, the shape of slots.
+//! Description of a lane function for the compiler and the interpreter: its operands, its code, the shape of slots.
 
 use cupyrite_ptx::ir::{Operand, Type};
 

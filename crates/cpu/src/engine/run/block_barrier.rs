@@ -8,7 +8,7 @@ use super::warp::{FragmentState, Warp};
 use crate::engine::fault_report::{FaultKind, LaneFault};
 use crate::engine::program::{BarrierMode, Inst, Program};
 
-/// What a fragment does after it has arrived at a barrier.
+/// The action of a fragment after it has arrived at a barrier.
 pub enum Arrival {
     /// Proceeds: `bar.arrive` does not wait.
     Proceed,

@@ -113,8 +113,8 @@ unsafe fn move_registers(set: &SaveSet, from: *const u8, to: *mut u8, active: u3
 /// Checks that a lane may use `more` bytes of stack, besides its calls in progress and the `dynamic` bytes of `alloca` in
 /// the current frame; returns the sum.
 ///
-/// The sum is the least that a GPU uses. A GPU's compiler knows the stack of a kernel without recursion and `alloca`, and
-/// the driver provides it whatever the limit.
+/// The sum is a lower bound of the stack on a GPU. Without recursion and `alloca`, a GPU's compiler computes the stack
+/// of a kernel, and the driver provides it regardless of the limit.
 fn check_stack_limit(
     cx: &Context<'_>,
     w: &Warp,

@@ -1,4 +1,4 @@
-//! What instructions of the interpreter can access, and how they fail.
+//! The state that instructions of the interpreter can access, and their faults.
 
 use super::block_state::BlockState;
 use super::launch_state::Launch;
@@ -6,7 +6,7 @@ use super::worker::WorkerState;
 use crate::engine::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::engine::program::Program;
 
-/// What an instruction can access besides its warp.
+/// The state that an instruction can access besides its warp.
 pub struct Context<'a> {
     /// The launch.
     pub launch: &'a Launch<'a>,

@@ -81,7 +81,7 @@ pub fn complete(
     let count = -(bytes.min(1 << 40).cast_signed());
     let next =
         with_transactions(word, count).ok_or_else(|| transactions_fault(lane, word, count))?;
-    // SAFETY: as above.
+    // SAFETY: `resolve` has checked the access for writing, and the warps of a block run in turn.
     unsafe { *object = next };
     Ok(())
 }

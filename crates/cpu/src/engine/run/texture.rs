@@ -6,7 +6,7 @@ use super::atomics::combine;
 use super::context::{Context, ExecResult, fault};
 use super::lanes::{LANES, lanes};
 use super::memory::{get, refused, set};
-use super::texture_cache::Entry;
+use super::texture_cache::CachedObject;
 use crate::engine::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::engine::ops::Slot;
 use crate::engine::program::{Inst, TexDetail, TexKind, TexOp};
@@ -87,7 +87,7 @@ fn surface(
     lane: u32,
 ) -> Result<std::sync::Arc<Surface>, Box<LaneFault>> {
     match cx.worker.objects.find(handle) {
-        Some(Entry {
+        Some(CachedObject {
             object: Object::Surface(surface),
             ..
         }) => Ok(surface.clone()),
@@ -185,7 +185,7 @@ unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
 
 /// The fault of an instruction whose geometry differs from that of its object.
 #[cold]
-fn wrong_shape(op: &TexOp, active: u32, what: &str) -> Box<LaneFault> {
+fn geometry_mismatch(op: &TexOp, active: u32, what: &str) -> Box<LaneFault> {
     let shape = match (op.view.dimensions, op.view.layered, op.view.cube) {
         (_, false, true) => "a cubemap".to_string(),
         (_, true, true) => "a layered cubemap".to_string(),
@@ -209,7 +209,7 @@ unsafe fn fetch(
 ) -> ExecResult {
     let texels = matches!(op.kind, TexKind::Fetch { texels: true, .. });
     if !t.accepts(op.view, texels) {
-        return Err(wrong_shape(op, active, "texture"));
+        return Err(geometry_mismatch(op, active, "texture"));
     }
     // SAFETY: the operands lie in the register file. The caller has checked the texture's memory, and the launch has
     // pinned the address space.
@@ -255,7 +255,7 @@ unsafe fn fetch(
 /// `suld`, `sust`, `sured` for lanes that use one surface.
 unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecResult {
     if !s.accepts(op.view) {
-        return Err(wrong_shape(op, active, "surface"));
+        return Err(geometry_mismatch(op, active, "surface"));
     }
     if op.formatted && matches!(op.kind, TexKind::Reduce(_)) && s.format().element_bytes() != 4 {
         return Err(fault(

@@ -5,11 +5,11 @@ use crate::texture::objects::{self, Object};
 /// Cache of texture and surface objects, by handle.
 #[derive(Default)]
 pub struct ObjectCache {
-    entries: [Option<Entry>; 16],
+    entries: [Option<CachedObject>; 16],
 }
 
 /// A cached object.
-pub struct Entry {
+pub struct CachedObject {
     handle: u64,
     /// The object.
     pub object: Object,
@@ -18,8 +18,8 @@ pub struct Entry {
 }
 
 impl ObjectCache {
-    /// Forgets which memory has been checked.
-    pub fn forget_memory(&mut self) {
+    /// Requires the memory of every object to be checked again.
+    pub fn invalidate_memory_checks(&mut self) {
         for e in self.entries.iter_mut().flatten() {
             e.checked = false;
         }
@@ -27,11 +27,11 @@ impl ObjectCache {
 
     /// The object of a handle.
     #[inline]
-    pub fn find(&mut self, handle: u64) -> Option<&mut Entry> {
+    pub fn find(&mut self, handle: u64) -> Option<&mut CachedObject> {
         // Handles are multiples of 16.
         let slot = &mut self.entries[(handle >> 4) as usize & 15];
         if slot.as_ref().is_none_or(|e| e.handle != handle) {
-            *slot = Some(Entry {
+            *slot = Some(CachedObject {
                 handle,
                 object: objects::find(handle)?,
                 checked: false,

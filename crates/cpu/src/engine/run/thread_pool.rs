@@ -157,11 +157,11 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
         pool.work.notify_all();
     }
     /// Removes the job, even if `work(0)` panics.
-    struct Leave {
+    struct JobGuard {
         pool: &'static Pool,
         id: u64,
     }
-    impl Drop for Leave {
+    impl Drop for JobGuard {
         fn drop(&mut self) {
             let mut state = self.pool.state.lock();
             loop {
@@ -177,6 +177,6 @@ pub fn run(helpers: usize, work: &(dyn Fn(u32) + Sync)) {
             }
         }
     }
-    let _leave = Leave { pool, id };
+    let _guard = JobGuard { pool, id };
     work(0);
 }

@@ -24,8 +24,8 @@ pub const SPIN_COST: i32 = 32;
 /// How much sooner than asked a fragment wakes if another one of its warp wakes: they may merge.
 const SLEEP_SLACK: Duration = Duration::from_micros(20);
 
-/// A warp collective: what instructions must have in common for lanes to execute them together (PTX ISA, `vote.sync`:
-/// "the same qualifiers and the same membermask").
+/// A warp collective: the properties that instructions must share for lanes to execute them together (PTX ISA,
+/// `vote.sync`: "the same qualifiers and the same membermask").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
     /// Kind of the instructions.
@@ -66,7 +66,7 @@ pub struct Fragment {
     pub since: u32,
 }
 
-/// What a return restores in one lane.
+/// The state that a return restores in one lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Return {
     /// Position after the call.
@@ -365,8 +365,8 @@ impl Warp {
             .map(|(n, _)| n)
     }
 
-    /// Records that the running fragment sleeps, and returns whether it polls: lanes of the warp sleep again and again
-    /// without having met others, which need not wait for them any more.
+    /// Records that the running fragment sleeps, and returns whether it polls: its lanes have slept repeatedly without
+    /// meeting others, which therefore no longer wait for them.
     pub fn polls(&mut self, mask: u32) -> bool {
         self.polling |= self.slept & mask != 0;
         self.slept |= mask;

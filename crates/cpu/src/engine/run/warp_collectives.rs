@@ -149,7 +149,7 @@ unsafe fn run_joined(
     }
 }
 
-/// Copies what the lanes `from` contribute at `inst` into `elements`, in the shape of the source register.
+/// Copies the contributions of the lanes `from` at `inst` into `elements`, in the shape of the source register.
 ///
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.

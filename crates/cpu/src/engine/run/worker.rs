@@ -5,7 +5,7 @@ use super::texture_cache::ObjectCache;
 use crate::engine::cpu_features::has_x86_64_v3;
 use crate::memory::{AddressSpace, Viewer};
 
-/// What a worker keeps between blocks.
+/// State that a worker keeps between blocks.
 pub struct WorkerState {
     /// Regions that memory instructions have accessed.
     pub cache: Box<RegionCache>,
@@ -28,7 +28,7 @@ impl WorkerState {
     /// Drops cache entries that a change of the address space has invalidated.
     pub fn refresh(&mut self, space: &AddressSpace) {
         if self.cache.refresh(space) {
-            self.objects.forget_memory();
+            self.objects.invalidate_memory_checks();
         }
     }
 }

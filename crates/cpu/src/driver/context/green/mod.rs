@@ -1,7 +1,7 @@
 //! Green contexts: parts of a device's multiprocessors, with streams of their own.
 //!
-//! A green context is no context of its own: its `CUcontext` stands for the primary context, and what is created while it
-//! is current belongs to the primary context. Only streams belong to the green context; their kernels run on its
+//! A green context is not a separate context: its `CUcontext` stands for the primary context, and objects created while
+//! it is current belong to the primary context. Only streams belong to the green context; their kernels run on its
 //! multiprocessors, which are shares of the thread pool.
 //!
 //! Belongs here: green contexts and their resources. The rules for splitting multiprocessors are in `split`, the
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use super::Context;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::stream::{Stream, StreamKind};
 
 pub(crate) mod entries;
@@ -24,9 +24,9 @@ mod split;
 use resource::Descriptor;
 
 /// By `CUgreenCtx`.
-static GREEN_CONTEXTS: Table<Green> = Table::new(HandleKind::GreenContext);
+static GREEN_CONTEXTS: HandleTable<Green> = HandleTable::new(HandleKind::GreenContext);
 /// By `CUcontext`.
-static BY_CONTEXT: Table<Green> = Table::new(HandleKind::Context);
+static BY_CONTEXT: HandleTable<Green> = HandleTable::new(HandleKind::Context);
 
 /// A green context.
 pub(crate) struct Green {
@@ -71,7 +71,7 @@ impl Green {
     /// Its default stream.
     pub(crate) fn default_stream(self: &Arc<Self>) -> Arc<Stream> {
         let mut stream = self.default_stream.lock();
-        // The streams of a primary context that was reset are gone.
+        // The streams of a primary context that was reset are removed.
         if let Some(stream) = stream.as_ref().filter(|s| !s.is_abandoned()) {
             return stream.clone();
         }

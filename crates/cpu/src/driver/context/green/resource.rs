@@ -1,6 +1,6 @@
 //! `CUdevResource`: device resources as the caller holds them, and descriptors.
 //!
-//! The structures are values without an owner: what they name is in their padding.
+//! The structures are plain values without an owner; their padding holds the identity of the resource.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ struct Sms {
     granularity: Granularity,
     alignment: u32,
     flags: u32,
-    /// Whether it is what a split left over.
+    /// Whether it is the remainder of a split.
     is_rest: bool,
 }
 
@@ -87,7 +87,7 @@ impl Sms {
         }
     }
 
-    /// What a split leaves over.
+    /// The remainder of a split.
     fn rest(&self, set: SmSet, split: u64, alignment: u32) -> Sms {
         Sms {
             is_rest: true,
@@ -276,7 +276,7 @@ fn generate(resources: u64, count: u32) -> Res<u64> {
     let device = device::by_ordinal(ordinal)?;
     let all = || Sms::queried(device, SmSet::first(device.threads as u32));
     let sms = sms.unwrap_or_else(all);
-    // What a split leaves over is not aligned to clusters (observed on an H200).
+    // The remainder of a split is not aligned to clusters (observed on an H200).
     let most = if sms.is_rest { 2 } else { u32::MAX };
     let descriptor = Descriptor {
         device: ordinal,

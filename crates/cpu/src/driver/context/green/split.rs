@@ -411,7 +411,7 @@ mod tests {
         let all = group(128, 0, 0, 0);
         assert_eq!(structured(&mut [all, group(8, 0, 0, 0)], true), refused);
         assert_eq!(structured(&mut [all, group(0, 0, 0, 0)], true), refused);
-        // To discover that nothing is left is no error without a result.
+        // Without a result array, an empty remainder is not an error.
         assert_eq!(
             structured(&mut [all, group(0, 0, 0, 0)], false),
             Ok((vec![128, 0], 4))

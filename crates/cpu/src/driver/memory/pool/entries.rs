@@ -78,9 +78,9 @@ fn free_work(region: Region, stream: u64) -> impl FnOnce(&Arc<Context>) -> Res +
         if is_member(&region) {
             return return_block(&region, stream);
         }
-        let gone = space().free_if(region.base, |r| r.id == region.id)?;
-        host_flags::forget(&gone);
-        ipc::forget(&gone);
+        let removed = space().free_if(region.base, |r| r.id == region.id)?;
+        host_flags::remove_region(&removed);
+        ipc::remove_region(&removed);
         Ok(())
     }
 }

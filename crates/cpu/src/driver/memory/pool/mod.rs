@@ -17,7 +17,7 @@ use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, put};
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::handles::{HandleKind, Table, fresh_id, handle_of};
+use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::entry::logs::{because, refuse};
 use crate::driver::memory::ipc::{Exported, Shareable, Sharing};
 use crate::driver::memory::space::{out_of_memory, space};
@@ -29,7 +29,7 @@ pub(crate) mod entries;
 
 pub(crate) use self::attributes::access_of;
 
-static POOLS: Table<Pool> = Table::new(HandleKind::Pool);
+static POOLS: HandleTable<Pool> = HandleTable::new(HandleKind::Pool);
 
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
 const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
@@ -79,13 +79,13 @@ struct PoolState {
     reserved: u64,
     reserved_high: u64,
     /// Cached free blocks, oldest first.
-    kept: Vec<Kept>,
+    kept: Vec<CachedBlock>,
     /// Destroyed pools return freed memory to the system.
     destroyed: bool,
 }
 
 /// A freed block.
-struct Kept {
+struct CachedBlock {
     memory: Parked,
     /// Id of the stream that freed the block.
     stream: u64,
@@ -126,7 +126,7 @@ impl PoolState {
     /// The best-fitting cached block: large enough, not much too large, and usable by the stream.
     fn take(&mut self, size: u64, stream: u64) -> Option<Parked> {
         let opportunistic = self.reuse[1] != 0;
-        let fits = |k: &Kept| {
+        let fits = |k: &CachedBlock| {
             let capacity = k.memory.capacity();
             capacity >= size
                 && capacity <= size.saturating_mul(2).max(4096)
@@ -145,13 +145,13 @@ impl PoolState {
 
     /// Releases cached blocks, oldest first, until at most `keep` bytes are reserved.
     fn trim(&mut self, keep: u64) {
-        let mut gone = 0;
-        while gone < self.kept.len() && self.reserved > keep {
-            self.reserved -= cost(self.kept[gone].memory.capacity());
-            gone += 1;
+        let mut removed = 0;
+        while removed < self.kept.len() && self.reserved > keep {
+            self.reserved -= cost(self.kept[removed].memory.capacity());
+            removed += 1;
         }
-        KEPT.fetch_sub(gone, Ordering::Relaxed);
-        for kept in self.kept.drain(..gone) {
+        KEPT.fetch_sub(removed, Ordering::Relaxed);
+        for kept in self.kept.drain(..removed) {
             space().release(kept.memory);
         }
     }
@@ -465,7 +465,7 @@ pub(crate) fn return_block(region: &Region, stream: u64) -> Res {
     state.used -= region.size;
     match parked {
         Ok(memory) if !state.destroyed => {
-            state.kept.push(Kept { memory, stream });
+            state.kept.push(CachedBlock { memory, stream });
             KEPT.fetch_add(1, Ordering::Relaxed);
         }
         Ok(memory) => {

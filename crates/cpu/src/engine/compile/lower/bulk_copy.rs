@@ -7,7 +7,7 @@ use crate::engine::compile::unit::CompileError;
 use crate::engine::ops::Slot;
 use crate::engine::program::{BulkAddress, BulkDirection, BulkOp, BulkSide, Inst, InstKind, fixed};
 
-/// Modifiers of forms that the CPU device does not implement, and what they are.
+/// Modifiers of forms that the CPU device does not implement, and the name of each form.
 const MISSING: [(&str, &str); 8] = [
     ("im2col", "im2col mode"),
     ("im2col::w", "im2col mode"),

@@ -7,7 +7,7 @@ use super::Lower;
 use crate::engine::compile::unit::CompileError;
 use crate::engine::ops::Slot;
 use crate::engine::program::{Inst, InstKind, TexDetail, TexKind, TexOp, fixed};
-use crate::texture::{Outside, View};
+use crate::texture::{BoundaryMode, View};
 
 fn view(geometry: Geometry) -> View {
     View {
@@ -20,11 +20,11 @@ fn view(geometry: Geometry) -> View {
     }
 }
 
-fn outside(mode: ClampMode) -> Outside {
+fn outside(mode: ClampMode) -> BoundaryMode {
     match mode {
-        ClampMode::Clamp => Outside::Clamp,
-        ClampMode::Zero => Outside::Zero,
-        _ => Outside::Trap,
+        ClampMode::Clamp => BoundaryMode::Clamp,
+        ClampMode::Zero => BoundaryMode::Zero,
+        _ => BoundaryMode::Trap,
     }
 }
 
@@ -58,7 +58,7 @@ impl Lower<'_, '_> {
             ty: Type::B32,
             resident: fixed::SINK_PRED,
             formatted: false,
-            outside: Outside::Trap,
+            outside: BoundaryMode::Trap,
         };
         let mut coordinate_type = Type::S32;
         let mut stores = false;

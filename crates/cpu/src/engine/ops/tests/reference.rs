@@ -148,7 +148,7 @@ pub mod hardware {
             /// Only where the processor has fused multiply-add.
             pub fn $name(a: $t, b: $t, c: $t, mode: u8) -> $t {
                 let (mut r, set, mut saved) = (a, control(mode), 0_u32);
-                // SAFETY: as above.
+                // SAFETY: the control register is restored before the block ends.
                 unsafe {
                     asm!(
                         "stmxcsr [{saved}]", "ldmxcsr [{set}]", concat!($op, " {r}, {b}, {c}"), "ldmxcsr [{saved}]",

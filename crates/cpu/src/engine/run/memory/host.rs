@@ -35,7 +35,8 @@ mod sixteen {
     /// As for [`read`], for writes.
     #[inline(always)]
     pub unsafe fn write(p: u64, v: u128) {
-        // SAFETY: as in `read`.
+        // SAFETY: upheld by the caller; LLVM neither splits nor merges a volatile access that the machine supports
+        // (LangRef, "Volatile Memory Accesses").
         unsafe {
             std::ptr::write_volatile(p as *mut __m128i, std::mem::transmute::<u128, __m128i>(v))
         }

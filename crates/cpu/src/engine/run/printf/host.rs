@@ -1,35 +1,35 @@
 //! The host's side of `vprintf`: reads the record of a call and formats it as glibc 2.38 and later do.
 //!
-//! The driver passes the record to the C library's `vprintf` by the x86-64 calling convention: numbers and pointers in one
-//! sequence, floating-point numbers in another. A conversion that the driver does not know but the C library does takes
-//! the next value of its sequence. Past the end of a sequence a GPU's driver reads stale memory; here a missing
+//! The driver passes the record to the C library's `vprintf` by the x86-64 calling convention: numbers and pointers in
+//! one sequence, floating-point numbers in another. A conversion that the C library supports and the driver does not
+//! takes the next value of its sequence. Past the end of a sequence a GPU's driver reads stale memory; here a missing
 //! value is zero.
 
 use std::ffi::{CString, c_char};
 use std::fmt::Write as _;
 
 use super::super::builtins::LONGEST;
-use super::Slot;
+use super::PrintfArgument;
 use super::scan::{ArgumentKind, Side, conversions};
 
 /// The text that a call prints.
-pub(super) fn print(format: &[u8], mut slots: Vec<Slot>) -> Vec<u8> {
+pub(super) fn print(format: &[u8], mut slots: Vec<PrintfArgument>) -> Vec<u8> {
     let kinds = conversions(format, Side::Host);
     if kinds.is_empty() {
         // Not passed to the C library: `%zu` alone is printed as it is.
         return format.to_vec();
     }
-    // The format follows the arguments in the record: a conversion that only the host knows takes its text.
+    // The format follows the arguments in the record: a conversion that only the host supports takes its text.
     slots.extend(format.chunks(8).map(|chunk| {
         let mut bytes = [0; 8];
         bytes[..chunk.len()].copy_from_slice(chunk);
-        Slot::Bits(u64::from_le_bytes(bytes))
+        PrintfArgument::Bits(u64::from_le_bytes(bytes))
     }));
     let mut values = Values::default();
     let kinds = kinds.into_iter().filter(|&k| k != ArgumentKind::Nothing);
     for (kind, slot) in kinds.zip(slots) {
         match (kind, slot) {
-            (ArgumentKind::Double, Slot::Bits(bits) | Slot::Text(bits, _)) => {
+            (ArgumentKind::Double, PrintfArgument::Bits(bits) | PrintfArgument::Text(bits, _)) => {
                 values.doubles.push(f64::from_bits(bits));
             }
             (_, slot) => values.integers.push(slot),
@@ -47,7 +47,7 @@ pub(super) fn print(format: &[u8], mut slots: Vec<Slot>) -> Vec<u8> {
 /// The two sequences of values, and how many of each are taken.
 #[derive(Default)]
 struct Values {
-    integers: Vec<Slot>,
+    integers: Vec<PrintfArgument>,
     integers_taken: usize,
     doubles: Vec<f64>,
     doubles_taken: usize,
@@ -57,7 +57,7 @@ impl Values {
     fn integer(&mut self) -> u64 {
         self.integers_taken += 1;
         match self.integers.get(self.integers_taken - 1) {
-            Some(&(Slot::Bits(v) | Slot::Text(v, _))) => v,
+            Some(&(PrintfArgument::Bits(v) | PrintfArgument::Text(v, _))) => v,
             None => 0,
         }
     }
@@ -66,7 +66,7 @@ impl Values {
     fn text(&mut self) -> Option<Vec<u8>> {
         self.integers_taken += 1;
         match self.integers.get_mut(self.integers_taken - 1) {
-            Some(Slot::Text(_, bytes)) => Some(std::mem::take(bytes)),
+            Some(PrintfArgument::Text(_, bytes)) => Some(std::mem::take(bytes)),
             _ => None,
         }
     }
@@ -223,7 +223,7 @@ impl Printer {
                 let text = match (self.values.text(), spec.precision) {
                     (None, None | Some(6..)) => b"(null)".to_vec(),
                     (None, _) | (_, Some(0)) => Vec::new(),
-                    // A kernel's string has bytes, which are no valid wide characters.
+                    // A kernel's string consists of bytes, not of wide characters.
                     (Some(text), _) if wide && !text.is_empty() => return None,
                     (Some(mut text), precision) => {
                         text.truncate(precision.unwrap_or(usize::MAX));
@@ -232,7 +232,7 @@ impl Printer {
                 };
                 spec.text(out, &text);
             }
-            // The driver's process would write to an address of the device.
+            // On a GPU, the driver would write to an address of the device.
             Some(b'n') => {
                 self.values.integer();
             }
@@ -384,7 +384,7 @@ impl Spec {
         });
     }
 
-    /// `%b` and `%B`, which the C library of this process may not know.
+    /// `%b` and `%B`, which the C library of this process may not support.
     fn binary(&self, out: &mut Vec<u8>, conversion: u8, v: u64) {
         let mut digits = match (v, self.precision) {
             (0, Some(0)) => String::new(),
@@ -420,7 +420,7 @@ impl Spec {
 
 #[cfg(test)]
 mod tests {
-    use super::{Slot, print};
+    use super::{PrintfArgument, print};
 
     /// The texts were printed by glibc 2.36 for the same values.
     #[test]
@@ -442,7 +442,7 @@ mod tests {
             ("%lc|%d", &[0xe4, 1], "\u{e4}|1"),
         ];
         for (format, values, text) in cases {
-            let slots = values.iter().map(|&v| Slot::Bits(v)).collect();
+            let slots = values.iter().map(|&v| PrintfArgument::Bits(v)).collect();
             let printed = print(format.as_bytes(), slots);
             assert_eq!(String::from_utf8_lossy(&printed), text, "{format}");
         }

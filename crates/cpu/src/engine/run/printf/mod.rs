@@ -1,10 +1,9 @@
 //! `vprintf`, as a GPU and its driver execute it.
 //!
-//! The kernel's side ([`call`]) finds the conversions that it knows, copies their arguments into a record and returns
-//! their number. The host's side ([`host`]) reads the record back and passes it to the C library's `printf`. The two
-//! sides know fewer formats than the C library does, and not the same ones; a format that only one of them knows
-//! prints values that were not passed for it. The rules were derived from the answers of an H100 (driver 580) to 3400
-//! formats.
+//! The kernel's side ([`call`]) finds the conversions that it supports, copies their arguments into a record and
+//! returns their number. The host's side ([`host`]) reads the record back and passes it to the C library's `printf`.
+//! Each side supports fewer formats than the C library, and the two sets differ; a format that only one side supports
+//! prints values of other arguments. The rules were derived from the output of an H100 (driver 580) for 3400 formats.
 
 mod host;
 mod scan;
@@ -17,7 +16,7 @@ use scan::{ArgumentKind, Side, conversions};
 
 /// An argument in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(super) enum PrintfArgument {
     /// A number of up to 8 bytes; one of 4 bytes is extended with zeros.
     Bits(u64),
     /// A string: its address and its text.
@@ -62,8 +61,10 @@ pub(super) fn call(
         let value = peek(cx, w, lane, at, bytes)?;
         at = at.wrapping_add(u64::from(bytes));
         slots.push(match kind {
-            ArgumentKind::Text if value != 0 => Slot::Text(value, string(cx, w, lane, value)?),
-            _ => Slot::Bits(value),
+            ArgumentKind::Text if value != 0 => {
+                PrintfArgument::Text(value, string(cx, w, lane, value)?)
+            }
+            _ => PrintfArgument::Bits(value),
         });
     }
     let count = slots.len();

@@ -1,4 +1,4 @@
-//! Conversions that a GPU and its driver know, with the kinds of their arguments.
+//! Conversions that a GPU and its driver support, with the kinds of their arguments.
 
 /// Kind of an argument that a conversion takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +31,16 @@ impl ArgumentKind {
 pub(super) enum Side {
     /// The kernel's, which copies the arguments.
     Device,
-    /// The driver's, which reads them back. It also knows `hh`.
+    /// The driver's, which reads them back. It also supports `hh`.
     Host,
 }
 
 /// The kinds of arguments that the conversions of `format` take, in order.
 ///
-/// A conversion is `%`, flags of `-+ #0`, a width of digits or `*`, a precision of digits, a size of `h`, `l` or `ll`, and
-/// one of `%cdiouxXpeEfFgGaAs`. Neither parser knows a precision of `*`, the sizes `z`, `t`, `j`, `L` and `q`, and other
-/// letters: such a conversion takes no arguments, not even that of its width, and is searched for the next `%`.
+/// A conversion is `%`, flags of `-+ #0`, a width of digits or `*`, a precision of digits, a size of `h`, `l` or `ll`,
+/// and one of `%cdiouxXpeEfFgGaAs`. Neither parser supports a precision of `*`, the sizes `z`, `t`, `j`, `L` and `q`,
+/// and other letters: such a conversion takes no arguments, not even that of its width, and is searched for the next
+/// `%`.
 pub(super) fn conversions(format: &[u8], side: Side) -> Vec<ArgumentKind> {
     let mut kinds = Vec::new();
     let mut rest = format;
