@@ -31,7 +31,7 @@ pub fn check(root: &Path) -> Result<(), Error> {
         "--exclude-standard",
         "*.md",
     ]))?;
-    let mut wrong = Vec::new();
+    let mut violations = Vec::new();
     let mut count = 0;
     for page in pages.lines() {
         let Ok(text) = std::fs::read_to_string(root.join(page)) else {
@@ -40,15 +40,15 @@ pub fn check(root: &Path) -> Result<(), Error> {
         for (line, path) in named_paths(&text) {
             count += 1;
             if !exists(root, page, &path) {
-                wrong.push(format!("{page}:{line}: '{path}' does not exist"));
+                violations.push(format!("{page}:{line}: '{path}' does not exist"));
             }
         }
     }
-    if wrong.is_empty() {
+    if violations.is_empty() {
         println!("{count} paths and links in Markdown exist");
         Ok(())
     } else {
-        Err(wrong.join("\n"))
+        Err(violations.join("\n"))
     }
 }
 

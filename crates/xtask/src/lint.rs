@@ -1,10 +1,10 @@
-//! Checks that other tools make: rustfmt, clippy, ruff, stubtest, and the interface checker.
+//! `cargo xtask lint` and the checks that other tools make: rustfmt, clippy, ruff, stubtest, the interface checker.
 
 use std::process::{Command, Stdio};
 
 use crate::environment::{Env, cargo, root};
 use crate::report::{loud, note_gap, output};
-use crate::{Error, generate, links, policy, testing};
+use crate::{Error, generate, links, names, policy, testing};
 
 /// Public modules, which have stubs.
 const STUBBED_MODULES: &[&str] = &[
@@ -37,11 +37,13 @@ pub fn lint(rest: &[&str]) -> Result<(), Error> {
         loud(cargo().args(["fmt", "--all"]))?;
         ruff(&["check", "--fix"])?;
         ruff(&["format"])?;
-        return policy::policy(&[]);
+        policy::policy(&[])?;
+        return names::check(&root());
     }
     loud(cargo().args(["fmt", "--all", "--check"]))?;
     policy::policy(&[])?;
     links::check(&root())?;
+    names::check(&root())?;
     ruff(&["check"])?;
     ruff(&["format", "--check"])?;
     if clippy {

@@ -10,6 +10,7 @@ mod environment;
 mod generate;
 mod links;
 mod lint;
+mod names;
 mod policy;
 mod report;
 mod testing;
@@ -132,7 +133,7 @@ const COMMANDS: &[(&str, &[Command])] = &[
             ),
             (
                 "lint [--fix | --fast]",
-                "rustfmt, policy, links in Markdown, ruff, clippy; --fast leaves clippy out",
+                "rustfmt, policy, links in Markdown, names, ruff, clippy; --fast leaves clippy out",
                 lint::lint,
             ),
             (

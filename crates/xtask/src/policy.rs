@@ -41,26 +41,26 @@ fn files(root: &Path) -> Result<String, Error> {
 /// Checks every file that git tracks or would add.
 fn check(root: &Path) -> Result<(), Error> {
     let files = files(root)?;
-    let mut wrong = Vec::new();
+    let mut violations = Vec::new();
     if root.join("python/cuda/__init__.py").exists() {
-        wrong
+        violations
             .push("python/cuda/__init__.py: not allowed; `cuda` is a namespace package".to_owned());
     }
     for name in files.lines() {
         let Ok(text) = fs::read_to_string(root.join(name)) else {
             continue; // binary, or deleted and not yet committed
         };
-        check_file(name, &text, &mut wrong);
+        check_file(name, &text, &mut violations);
     }
-    if wrong.is_empty() {
+    if violations.is_empty() {
         println!("{} files follow the policy", files.lines().count());
         Ok(())
     } else {
-        Err(wrong.join("\n"))
+        Err(violations.join("\n"))
     }
 }
 
-fn check_file(name: &str, text: &str, wrong: &mut Vec<String>) {
+fn check_file(name: &str, text: &str, violations: &mut Vec<String>) {
     let generated = name.contains("/generated/");
     let source = [".rs", ".py", ".pyi"].iter().any(|end| name.ends_with(end));
     if generated
@@ -70,20 +70,20 @@ fn check_file(name: &str, text: &str, wrong: &mut Vec<String>) {
             .take(3)
             .any(|line| line.contains("cargo xtask codegen"))
     {
-        wrong.push(format!(
+        violations.push(format!(
             "{name}: the first lines of a generated file name `cargo xtask codegen`"
         ));
     }
     let lines = text.lines().count();
     if source && !generated && !name.ends_with(".pyi") && lines > LONGEST {
-        wrong.push(format!(
+        violations.push(format!(
             "{name}: {lines} lines; at most {LONGEST} are allowed"
         ));
     }
     for folder in FOREIGN {
         if let Some(at) = text.find(folder) {
             let line = text[..at].lines().count().max(1);
-            wrong.push(format!(
+            violations.push(format!(
                 "{name}:{line}: {folder} is a folder of one machine"
             ));
         }
@@ -98,7 +98,7 @@ fn check_file(name: &str, text: &str, wrong: &mut Vec<String>) {
         ] {
             let exempt = name.starts_with("crates/xtask/") || name.starts_with("tests/");
             if text.contains(word) && !exempt {
-                wrong.push(format!("{name}: contains {word}"));
+                violations.push(format!("{name}: contains {word}"));
             }
         }
     }
@@ -136,19 +136,22 @@ pub fn wheel_size(rest: &[&str]) -> Result<(), Error> {
 mod tests {
     use super::check_file;
 
-    fn wrong(name: &str, text: &str) -> usize {
-        let mut wrong = Vec::new();
-        check_file(name, text, &mut wrong);
-        wrong.len()
+    fn violations(name: &str, text: &str) -> usize {
+        let mut violations = Vec::new();
+        check_file(name, text, &mut violations);
+        violations.len()
     }
 
     #[test]
     fn rules() {
-        assert_eq!(wrong("a.rs", "fn main() {}\n"), 0);
-        assert_eq!(wrong("a.rs", &"x\n".repeat(1001)), 1);
-        assert_eq!(wrong("x/generated/a.rs", &"x\n".repeat(1001)), 1);
-        assert_eq!(wrong("x/generated/a.rs", "// cargo xtask codegen\n"), 0);
-        assert_eq!(wrong("a.md", concat!("see /wo", "rk/x")), 1);
-        assert_eq!(wrong("a.py", "raise NotImplementedError\n"), 1);
+        assert_eq!(violations("a.rs", "fn main() {}\n"), 0);
+        assert_eq!(violations("a.rs", &"x\n".repeat(1001)), 1);
+        assert_eq!(violations("x/generated/a.rs", &"x\n".repeat(1001)), 1);
+        assert_eq!(
+            violations("x/generated/a.rs", "// cargo xtask codegen\n"),
+            0
+        );
+        assert_eq!(violations("a.md", concat!("see /wo", "rk/x")), 1);
+        assert_eq!(violations("a.py", "raise NotImplementedError\n"), 1);
     }
 }
