@@ -7,13 +7,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-<<<<<<< HEAD:crates/core/src/destroyed/handles.rs
 use cupyrite_sys::loader::NEVER_REUSED;
-=======
-/// The high bits of the handles of the CPU device. No mapped address has these bits, and no two objects have the same
-/// handle. The low four bits of such a handle are zero.
-pub const NEVER_REUSED: u64 = 0x00C0_0000_0000_0000;
->>>>>>> ff19b1ed (Use the field's terms in cupyrite-sys):crates/sys/src/destroyed/handles.rs
 
 /// By handle or another address.
 pub(super) type ByHandle<T> = HashMap<usize, T, BuildHasherDefault<HandleHasher>>;

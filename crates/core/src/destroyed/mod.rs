@@ -1,36 +1,20 @@
 //! Records the handles that the program destroys, so that their owners neither use nor destroy them again.
 //!
-<<<<<<< HEAD:crates/core/src/destroyed/mod.rs
-//! Safe code owns libraries, streams and events, and lends their handles. A program can destroy such a handle through the
-//! functions of `cupyrite_sys`'s tables: numba-cuda calls `cuLibraryUnload` on each reset. Measured on an H200 with NVIDIA's
-//! driver 580: unloading a library twice, destroying a stream twice, using either afterwards, and destroying a stream or an
-//! event of a context that was reset meanwhile crash. The driver has no call that tells whether a handle is live, and it gives
-//! the values of destroyed handles to new objects.
-//!
-//! So [`install`] makes `wrap` put a function of `wrappers.rs` before each call that destroys one of them. It notes the handle before it makes
-//! the call: once the driver has destroyed the object, another thread may get the same value. Each kind of handle has an
-//! epoch, which every such call advances. An owner keeps the epoch of its handle's creation; while the epoch is the same, its
-//! handle is live. Until a kind has its first owner, nothing is noted: a program that uses the bindings alone pays one load. Owners destroy
-//! their own handles through the functions of this module ([`cuLibraryUnload`], [`cuArrayDestroy`], ...), which note nothing.
-//!
-//! The CPU device gives each object a handle of its own: those are noted after the call, without an epoch
-//! ([`NEVER_REUSED`](cupyrite_sys::loader::NEVER_REUSED)).
-=======
 //! Safe code owns libraries, streams and events, and lends their handles. A program can destroy such a handle through
-//! the functions of this crate's tables: numba-cuda calls `cuLibraryUnload` on each reset. Measured on an H200 with
+//! the functions of `cupyrite_sys`'s tables: numba-cuda calls `cuLibraryUnload` on each reset. Measured on an H200 with
 //! NVIDIA's driver 580: unloading a library twice, destroying a stream twice, using either afterwards, and destroying a
 //! stream or an event of a context that was reset meanwhile crash. The driver has no query for the liveness of a
 //! handle, and it reuses the values of destroyed handles.
 //!
-//! `wrap` therefore interposes a function of `wrappers.rs` on each call that destroys such a handle. The wrapper
+//! [`install`] therefore makes `wrap` interpose a function of `wrappers.rs` on each call that destroys such a handle. The wrapper
 //! records the handle before the call: afterwards, another thread may get the same value. Each kind of handle has an
 //! epoch, which every such call advances. An owner keeps the epoch of its handle's creation; while the epoch is
 //! unchanged, its handle is live. Until a kind has its first owner, nothing is recorded: a program that uses only the
 //! bindings pays one load. Owners destroy their own handles through the functions of this module ([`cuLibraryUnload`],
 //! [`cuArrayDestroy`], ...), which record nothing.
 //!
-//! The CPU device never reuses handles: they are recorded after the call, without an epoch ([`NEVER_REUSED`]).
->>>>>>> ff19b1ed (Use the field's terms in cupyrite-sys):crates/sys/src/destroyed.rs
+//! The CPU device never reuses handles: they are recorded after the call, without an epoch
+//! ([`NEVER_REUSED`](cupyrite_sys::loader::NEVER_REUSED)).
 //!
 //! Libraries and graphs belong to no context and outlive a reset. The nodes of a graph refer to objects of their
 //! context: they are neither used nor destroyed after its reset. Destroying a graph destroys its nodes; the graph
