@@ -102,8 +102,8 @@ fn ends<T: Send>(stream: &Stream, make: impl Fn() -> (T, Option<CUdeviceptr>)) {
     }
 }
 
-/// Fixture: a stream to capture and another one, with the device's context current. Its lock serialises the tests.
-struct Place {
+/// A stream to capture and another one, with the device's context current. Its lock serialises the tests.
+struct Fixture {
     captured: Stream,
     stream: Stream,
     device: Device,
@@ -111,12 +111,12 @@ struct Place {
     _alone: MutexGuard<'static, ()>,
 }
 
-impl Place {
-    fn new() -> Place {
+impl Fixture {
+    fn new() -> Fixture {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let device = Device::new(0).unwrap();
-        Place {
+        Fixture {
             captured: device.create_stream().unwrap(),
             stream: device.create_stream().unwrap(),
             device,
@@ -137,7 +137,7 @@ impl Place {
 
 #[test]
 fn memory_of_a_device() {
-    let place = Place::new();
+    let place = Fixture::new();
     ends(&place.captured, || {
         let memory = place.device.buffer::<u8>(BYTES).unwrap();
         let address = memory.address();
@@ -147,7 +147,7 @@ fn memory_of_a_device() {
 
 #[test]
 fn page_locked_memory() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.ends_of(Arc::new(HostMemoryResource));
     ends(&place.captured, || {
         let memory = HostBuffer::filled(BYTES, 1u8).unwrap();
@@ -158,19 +158,19 @@ fn page_locked_memory() {
 
 #[test]
 fn virtual_memory() {
-    let place = Place::new();
+    let place = Fixture::new();
     let options = VirtualMemoryOptions::at(MemoryLocation::Device(0));
     place.ends_of(Arc::new(VirtualMemoryResource::new(options)));
 }
 
 #[test]
 fn memory_of_a_custom_resource() {
-    Place::new().ends_of(Arc::new(Plain));
+    Fixture::new().ends_of(Arc::new(Plain));
 }
 
 #[test]
 fn code() {
-    let place = Place::new();
+    let place = Fixture::new();
     ends(&place.captured, || {
         let library = Library::load(PTX.as_bytes()).unwrap();
         let kernel = library.kernel("nothing").unwrap();
@@ -182,7 +182,7 @@ fn code() {
 
 #[test]
 fn memory_by_its_address() {
-    let place = Place::new();
+    let place = Fixture::new();
     let mut address = 0;
     // SAFETY: `address` is valid for the result.
     let status = unsafe { driver::cuMemAlloc(&mut address, BYTES) };
@@ -196,7 +196,7 @@ fn memory_by_its_address() {
 
 #[test]
 fn scoped_copies_are_waited_for_during_captures() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (data, there) = (vec![1u8; 64], place.device.buffer::<u8>(64).unwrap());
     begin(&place.captured);
     let copied = place.stream.scope(|scope| scope.upload(&data, &there));
@@ -207,9 +207,9 @@ fn scoped_copies_are_waited_for_during_captures() {
 
 #[test]
 fn explicit_requests_are_refused_during_captures() {
-    let Place {
+    let Fixture {
         captured, device, ..
-    } = &Place::new();
+    } = &Fixture::new();
     {
         let _outer = RelaxedCapture::enter();
         drop(RelaxedCapture::enter());

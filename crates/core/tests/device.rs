@@ -120,7 +120,7 @@ fn ptx_text_runs() {
             .launch(&stream, &LaunchConfig::linear(1, 1), &(&out, 7u32))
             .unwrap()
     };
-    // SAFETY: as above.
+    // SAFETY: the kernel writes one number at `out`.
     unsafe {
         kernel
             .launch(&stream, &LaunchConfig::linear(1, 1), &(out.as_ptr(), 8u32))

@@ -170,7 +170,7 @@ fn advice_on_managed_memory_is_readable() {
     stream.synchronize().unwrap();
     let there = Some(MemoryLocation::Device(0));
     assert_eq!(managed::last_prefetch_location(range).unwrap(), there);
-    // SAFETY: as above.
+    // SAFETY: the ranges are live managed memory that no work uses.
     unsafe { managed::discard_async(&ranges, &stream).unwrap() };
     let error = managed::prefetch_async(&ranges, &places[..2], &stream).unwrap_err();
     assert!(

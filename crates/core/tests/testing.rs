@@ -55,7 +55,7 @@ fn check_works(device: &Device) {
     assert_eq!(x.to_vec().unwrap(), [2.0, 4.0, 6.0]);
 }
 
-fn forget_memory(device: &Device) {
+fn leak_memory(device: &Device) {
     let stream = device.create_stream().unwrap();
     let pool = MemoryPool::current(device).unwrap();
     mem::forget(pool.allocate(1 << 20, &stream).unwrap());
@@ -191,7 +191,7 @@ fn leaks_fail_a_test_that_denies_them() {
     let text = failure(|| {
         let device = test::device();
         device.deny_leaks();
-        forget_memory(&device);
+        leak_memory(&device);
     });
     assert!(
         text.contains(" bytes of device memory allocated on device "),
@@ -387,7 +387,7 @@ mod inner {
     #[ignore = "run by other tests"]
     fn leaky() {
         if is_inner() {
-            forget_memory(&test::device());
+            leak_memory(&test::device());
         }
     }
 

@@ -81,7 +81,7 @@ fn objects_own_what_they_refer_to() {
     let texture = TextureObject::new(device, &linear, &TextureOptions::default()).unwrap();
     drop(linear);
     out.zero().unwrap();
-    // SAFETY: as above.
+    // SAFETY: the kernel has these parameters and writes within `out`.
     unsafe {
         let fetch = code.kernel("fetch").unwrap();
         fetch.launch(&stream, &config, &(&texture, &out)).unwrap();

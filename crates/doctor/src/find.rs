@@ -9,7 +9,7 @@ use cupyrite_pathfinder::{
 };
 
 use super::machine;
-use super::report::{Item, State, Version};
+use super::report::{Item, ItemState, Version};
 
 /// A library, and the search's advice if there is a problem with it.
 pub(crate) struct Looked {
@@ -29,16 +29,16 @@ pub(crate) fn library(finder: &Finder<'_>, name: &str) -> Looked {
     let mut advice = Vec::new();
     match finder.locate(name) {
         Ok(located) => {
-            item.state = State::Found;
+            item.state = ItemState::Found;
             item.path = Some(located.path);
             item.found_via = Some(located.found_via.to_string());
             item.version = located.version;
             item.major = located.major;
         }
         Err(error) => match error.kind {
-            LoadErrorKind::NotAvailable => item.state = State::Unavailable,
+            LoadErrorKind::NotAvailable => item.state = ItemState::Unavailable,
             LoadErrorKind::Failed => {
-                item.state = State::Broken;
+                item.state = ItemState::Broken;
                 item.path.clone_from(&error.file);
                 item.reason = Some(why_broken(&error));
                 advice = error.advice();
@@ -64,7 +64,7 @@ pub(crate) fn of_both_majors(finder: &Finder<'_>) -> Vec<[Item; 2]> {
         all.map(|row| library(&finder, row.name).item)
             .collect::<Vec<_>>()
     };
-    let there = |item: &Item, major| item.state == State::Found && item.major == Some(major);
+    let there = |item: &Item, major| item.state == ItemState::Found && item.major == Some(major);
     of(12)
         .into_iter()
         .zip(of(13))
@@ -84,7 +84,7 @@ fn why_broken(error: &LoadError) -> String {
 fn missing(name: &str) -> Item {
     Item {
         name: name.to_owned(),
-        state: State::Missing,
+        state: ItemState::Missing,
         path: None,
         found_via: None,
         version: None,
@@ -123,16 +123,16 @@ fn found(name: &str, result: Result<Option<LocatedPath>, FindError>) -> Item {
     let mut item = missing(name);
     match result {
         Ok(Some(found)) => {
-            item.state = State::Found;
+            item.state = ItemState::Found;
             item.path = Some(found.path);
             item.found_via = Some(found.found_via.to_string());
         }
         Ok(None) => {}
         Err(error) => match error.kind {
-            FindErrorKind::NotAvailable => item.state = State::Unavailable,
+            FindErrorKind::NotAvailable => item.state = ItemState::Unavailable,
             FindErrorKind::NotFound => {}
             _ => {
-                item.state = State::Broken;
+                item.state = ItemState::Broken;
                 item.reason = error.to_string().lines().next().map(str::to_owned);
             }
         },

@@ -313,7 +313,7 @@ mod child {
     fn high(fd: &impl AsRawFd) -> Option<OwnedFd> {
         // SAFETY: `fd` is open; nothing else owns the copy.
         let copy: RawFd = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 3) };
-        // SAFETY: as above.
+        // SAFETY: the copy was just made, and nothing else owns it.
         (copy >= 0).then(|| unsafe { OwnedFd::from_raw_fd(copy) })
     }
 }

@@ -39,8 +39,8 @@ use evidence::Evidence;
 
 pub use render::Style;
 pub use report::{
-    Backend, Choice, Cupyrite, DeviceInfo, Driver, FORMAT, Fix, Interpreter, Item, Machine,
-    ModuleOrigin, Package, Problem, Proof, Report, Severity, State, Step, Variable, Version,
+    Backend, Choice, Cupyrite, DeviceInfo, Driver, FORMAT, Fix, Interpreter, Item, ItemState,
+    Machine, ModuleOrigin, Package, Problem, Proof, Report, Severity, Step, Variable, Version,
 };
 
 /// Facts that the caller provides.
@@ -145,7 +145,7 @@ fn judge(
     }
     let located = libraries
         .iter()
-        .find(|item| item.name == "cuda" && item.state == State::Found);
+        .find(|item| item.name == "cuda" && item.state == ItemState::Found);
     let driver = Driver {
         path: probe
             .driver_path

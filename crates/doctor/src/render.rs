@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use super::report::{Backend, Fix, Item, Problem, Report, Severity, State};
+use super::report::{Backend, Fix, Item, ItemState, Problem, Report, Severity};
 
 /// The style of a rendered report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,12 +137,12 @@ impl Report {
 
     fn items(&self, page: &mut Page) {
         page.blank();
-        let found = count(&self.libraries, State::Found);
+        let found = count(&self.libraries, ItemState::Found);
         page.title(
             &format!("Libraries: {found} of {} found", self.libraries.len()),
             BOLD,
         );
-        let shown = |item: &&Item| matches!(item.state, State::Found | State::Broken);
+        let shown = |item: &&Item| matches!(item.state, ItemState::Found | ItemState::Broken);
         let rows: Vec<&Item> = self.libraries.iter().filter(shown).collect();
         page.table(&rows);
         if found < self.libraries.len() && !self.libraries.is_empty() {
@@ -201,7 +201,7 @@ impl Report {
     }
 }
 
-fn count(items: &[Item], state: State) -> usize {
+fn count(items: &[Item], state: ItemState) -> usize {
     items.iter().filter(|item| item.state == state).count()
 }
 
@@ -214,7 +214,7 @@ fn summary(found: &[&Item], all: usize, what: &str) -> String {
                 .version
                 .as_ref()
                 .map_or(String::new(), |version| format!(" {version}"));
-            let broken = if item.state == State::Broken {
+            let broken = if item.state == ItemState::Broken {
                 " (broken)"
             } else {
                 ""
@@ -496,7 +496,7 @@ fn version_of(item: &Item) -> &str {
 
 fn origin_of(item: &Item) -> &str {
     match item.state {
-        State::Broken => "BROKEN",
+        ItemState::Broken => "BROKEN",
         _ => item.found_via.as_deref().unwrap_or(""),
     }
 }

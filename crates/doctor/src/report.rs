@@ -233,7 +233,7 @@ pub struct Item {
     /// Its name: `nvrtc`, `nvcc`.
     pub name: String,
     /// Whether it was found.
-    pub state: State,
+    pub state: ItemState,
     /// Its path: the file of a library or tool, the folder of headers.
     #[serde(serialize_with = "optional_path")]
     pub path: Option<PathBuf>,
@@ -243,14 +243,14 @@ pub struct Item {
     pub version: Option<String>,
     /// Its CUDA major, if the name contains it.
     pub major: Option<u32>,
-    /// For [`State::Broken`]: the problem.
+    /// For [`ItemState::Broken`]: the problem.
     pub reason: Option<String>,
 }
 
 /// Whether an item was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum ItemState {
     /// Found.
     Found,
     /// Not found in any searched location.

@@ -32,123 +32,6 @@ const FILES: &[&str] = &["in_use", "others", "own", "trick", "tricks"];
 /// A file, a name in it, and why the name is right there.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[];
 
-/// Names to be replaced: a file and a name in it. The list only shrinks.
-const TO_RENAME: &[(&str, &str)] = &[
-    // crates/codegen
-    ("crates/codegen/src/descriptions.rs", "Entry"),
-    (
-        "crates/codegen/src/interface/raising/requests.rs",
-        "taken_apart",
-    ),
-    ("crates/codegen/src/interface/raising/structs.rs", "shown"),
-    ("crates/codegen/src/interface/tuple/classes.rs", "shown"),
-    // crates/core
-    ("crates/core/src/array/layout/mod.rs", "wrong"),
-    ("crates/core/src/compile/cache/includes.rs", "Wanted"),
-    ("crates/core/src/compile/cache/memory.rs", "Inner"),
-    ("crates/core/src/compile/cache/memory.rs", "Entry"),
-    ("crates/core/src/compile/linker/driver_link.rs", "State"),
-    ("crates/core/src/context/mod.rs", "Inner"),
-    ("crates/core/src/doctor/problems.rs", "ended"),
-    ("crates/core/src/doctor/report.rs", "State"),
-    ("crates/core/src/graph/builder.rs", "ended"),
-    ("crates/core/src/graph/definition.rs", "State"),
-    ("crates/core/src/graph/definition.rs", "forget_graphs_of"),
-    ("crates/core/src/graph/exec.rs", "Inner"),
-    ("crates/core/src/graph/exec.rs", "State"),
-    ("crates/core/src/graph/in_use.rs", "in_use"),
-    ("crates/core/src/graph/in_use.rs", "forget_idle"),
-    ("crates/core/src/graph/mod.rs", "in_use"),
-    ("crates/core/src/memory/pool/imports.rs", "State"),
-    ("crates/core/src/memory/pool/mod.rs", "Inner"),
-    ("crates/core/src/memory/typed.rs", "Inner"),
-    ("crates/core/src/module/kernel.rs", "Inner"),
-    ("crates/core/src/module/library.rs", "Inner"),
-    ("crates/core/src/module/object_code.rs", "Inner"),
-    ("crates/core/src/stream/event.rs", "Inner"),
-    ("crates/core/src/stream/mod.rs", "Inner"),
-    ("crates/core/src/stream/usage.rs", "Others"),
-    ("crates/core/src/stream/usage.rs", "own"),
-    ("crates/core/src/test/reservations.rs", "State"),
-    ("crates/core/tests/capture_mode.rs", "Place"),
-    ("crates/core/tests/testing.rs", "forget_memory"),
-    // crates/python
-    ("crates/python/src/bindings/call/fast.rs", "remember"),
-    ("crates/python/src/bindings/cython/mod.rs", "own"),
-    ("crates/python/src/bindings/cython/own.rs", "own"),
-    ("crates/python/src/bindings/cython/own.rs", "Own"),
-    ("crates/python/src/bindings/docstring.rs", "Place"),
-    (
-        "crates/python/src/bindings/raising/live_handles.rs",
-        "State",
-    ),
-    (
-        "crates/python/src/bindings/raising/live_handles.rs",
-        "Entry",
-    ),
-    ("crates/python/src/core/dlpack/managed.rs", "own"),
-    ("crates/python/src/core/graph/builder.rs", "State"),
-    ("crates/python/src/core/launch/mod.rs", "discourage"),
-    ("crates/python/src/core/launch/mod.rs", "wrong"),
-    ("crates/python/src/core/module/program/options.rs", "wrong"),
-    ("crates/python/src/core/options.rs", "wrong"),
-    ("crates/python/src/core/texture/array.rs", "shown"),
-    ("crates/python/src/cpython/internals/mod.rs", "Trick"),
-    ("crates/python/src/types/convert.rs", "wrong"),
-    ("crates/python/src/types/object.rs", "forget_view"),
-    ("crates/python/src/types/pods/pod.rs", "gone"),
-    ("crates/python/src/types/registry.rs", "Made"),
-];
-
-/// Files with `SAFETY` comments that only refer to another one, and their number. The list only shrinks.
-const TO_EXPLAIN: &[(&str, usize)] = &[
-    // crates/core
-    ("crates/core/src/compile/linker/driver_link.rs", 1),
-    ("crates/core/src/compile/linker/mod.rs", 2),
-    ("crates/core/src/compile/program/nvrtc.rs", 3),
-    ("crates/core/src/compile/program/nvvm.rs", 1),
-    ("crates/core/src/context/resources.rs", 5),
-    ("crates/core/src/doctor/isolate.rs", 1),
-    ("crates/core/src/graph/add.rs", 5),
-    ("crates/core/src/graph/builder.rs", 1),
-    ("crates/core/src/graph/callback.rs", 1),
-    ("crates/core/src/graph/definition.rs", 3),
-    ("crates/core/src/graph/exec.rs", 1),
-    ("crates/core/src/graph/node.rs", 2),
-    ("crates/core/src/graph/read.rs", 9),
-    ("crates/core/src/graphics.rs", 1),
-    ("crates/core/src/memory/managed.rs", 2),
-    ("crates/core/src/memory/pool/mod.rs", 1),
-    ("crates/core/src/memory/raw.rs", 1),
-    ("crates/core/src/memory/strided.rs", 1),
-    ("crates/core/src/module/occupancy.rs", 1),
-    ("crates/core/src/module/typed.rs", 1),
-    ("crates/core/src/stream/event.rs", 1),
-    ("crates/core/src/system/events.rs", 1),
-    ("crates/core/src/tensor_map.rs", 2),
-    ("crates/core/src/texture/array.rs", 2),
-    ("crates/core/tests/device.rs", 1),
-    ("crates/core/tests/resource.rs", 1),
-    ("crates/core/tests/textures.rs", 1),
-    // crates/python
-    ("crates/python/src/bindings/cython/stubs.rs", 2),
-    ("crates/python/src/bindings/exceptions.rs", 1),
-    ("crates/python/src/bindings/kernel_parameters/mod.rs", 1),
-    ("crates/python/src/bindings/raising/explanation.rs", 1),
-    ("crates/python/src/core/device/properties.rs", 1),
-    ("crates/python/src/core/dlpack/exchange.rs", 1),
-    ("crates/python/src/core/dlpack/view_api.rs", 1),
-    ("crates/python/src/core/graph/add.rs", 6),
-    ("crates/python/src/core/graph/executable.rs", 4),
-    ("crates/python/src/core/launch/arrays.rs", 1),
-    ("crates/python/src/core/launch/mod.rs", 2),
-    ("crates/python/src/core/texture/resource.rs", 1),
-    ("crates/python/src/cpython/gil.rs", 1),
-    ("crates/python/src/cpython/object.rs", 1),
-    ("crates/python/src/types/structs/fields.rs", 2),
-    ("crates/python/src/types/structs/lists.rs", 1),
-];
-
 /// Texts of a `SAFETY` comment that state no reason.
 const REFERENCES: &[&str] = &[
     "as above",
@@ -190,36 +73,19 @@ pub fn check(root: &Path) -> Result<(), Error> {
                 ));
             }
         }
-        let lines = unexplained(&text);
-        let allowed = TO_EXPLAIN.iter().find(|(known, _)| *known == file);
-        let allowed = allowed.map_or(0, |&(_, count)| count);
-        if lines.len() > allowed {
-            for line in &lines {
-                violations.push(format!(
-                    "{file}:{line}: the SAFETY comment states no reason; name the invariant and who upholds it"
-                ));
-            }
-        } else if lines.len() < allowed {
+        for line in unexplained(&text) {
             violations.push(format!(
-                "crates/xtask/src/names.rs: TO_EXPLAIN has {allowed} comments of {file}, which has {}",
-                lines.len()
+                "{file}:{line}: the SAFETY comment states no reason; name the invariant and who upholds it"
             ));
         }
     }
-    for (file, name) in exceptions() {
+    for &(file, name, _) in EXCEPTIONS {
         if !found
             .iter()
             .any(|(f, n)| (f.as_str(), n.as_str()) == (file, name))
         {
             violations.push(format!(
                 "crates/xtask/src/names.rs: {file} does not define `{name}`; remove the exception"
-            ));
-        }
-    }
-    for (file, _) in TO_EXPLAIN {
-        if !files.lines().any(|known| known == *file) {
-            violations.push(format!(
-                "crates/xtask/src/names.rs: {file} does not exist; remove it from TO_EXPLAIN"
             ));
         }
     }
@@ -231,14 +97,10 @@ pub fn check(root: &Path) -> Result<(), Error> {
     }
 }
 
-/// Files and names of both lists of exceptions.
-fn exceptions() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let permanent = EXCEPTIONS.iter().map(|&(file, name, _)| (file, name));
-    permanent.chain(TO_RENAME.iter().copied())
-}
-
 fn allows(file: &str, name: &str) -> bool {
-    exceptions().any(|known| known == (file, name))
+    EXCEPTIONS
+        .iter()
+        .any(|&(known, allowed, _)| (known, allowed) == (file, name))
 }
 
 /// The lines that define banned names, from 1, with the names; line 1 for the name of the file.

@@ -13,12 +13,12 @@ use super::harness::{print_uncaptured, test_name};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Reservations {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
     patience: Duration,
 }
 
-struct State {
+struct QueueState {
     /// By ordinal.
     slots: Vec<Slot>,
     /// The numbers of the next test to come, and of the one that is served.
@@ -36,7 +36,7 @@ struct Slot {
 impl Reservations {
     pub(super) fn new(devices: usize) -> Reservations {
         Reservations {
-            state: Mutex::new(State {
+            state: Mutex::new(QueueState {
                 slots: vec![Slot::default(); devices],
                 next: 0,
                 served: 0,
@@ -113,7 +113,7 @@ impl Reservations {
     }
 }
 
-impl State {
+impl QueueState {
     fn waiting(&self, candidates: &[usize]) -> String {
         let mut text = format!("{} waits for a CUDA device:", test_name());
         for &at in candidates {

@@ -9,7 +9,7 @@ use crate::report::{Backend, Fix, Problem, Severity};
 use crate::{show, variables};
 
 /// A hang or a crash.
-pub(crate) fn ended(evidence: &Evidence<'_>) -> Option<Problem> {
+pub(crate) fn crash_or_hang(evidence: &Evidence<'_>) -> Option<Problem> {
     let outcome = evidence.outcome;
     let words = outcome.stage.words();
     let library = match outcome.stage {

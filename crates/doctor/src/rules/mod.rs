@@ -15,7 +15,7 @@ mod versions;
 
 use crate::evidence::Evidence;
 use crate::probe::{Failure, FailureKind, Stage};
-use crate::report::{Fix, Problem, Severity, State};
+use crate::report::{Fix, ItemState, Problem, Severity};
 use crate::show;
 
 pub(crate) use clients::CLIENTS;
@@ -23,7 +23,7 @@ pub(crate) use clients::CLIENTS;
 /// All problems, in rule order.
 pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
-    found.extend(ending::ended(evidence));
+    found.extend(ending::crash_or_hang(evidence));
     for failure in &evidence.outcome.probe.failures {
         found.extend(failed(evidence, failure));
     }
@@ -59,7 +59,7 @@ fn broken_libraries(evidence: &Evidence<'_>, told: &[Problem]) -> Vec<Problem> {
     evidence
         .libraries
         .iter()
-        .filter(|looked| looked.item.state == State::Broken)
+        .filter(|looked| looked.item.state == ItemState::Broken)
         .filter(|looked| match looked.item.name.as_str() {
             "nvrtc" => !told("nvrtc-broken"),
             "cuda" => !told("driver-broken"),

@@ -5,7 +5,7 @@ use cupyrite_sys::driver::CUresult;
 
 use crate::evidence::{Evidence, quoted};
 use crate::probe::{Failure, FailureKind, Stage};
-use crate::report::{Fix, Item, Problem, Severity, State, Version};
+use crate::report::{Fix, Item, ItemState, Problem, Severity, Version};
 use crate::{show, variables};
 
 /// The driver is older than NVRTC.
@@ -113,7 +113,7 @@ pub(crate) fn two_majors(evidence: &Evidence<'_>) -> Option<Problem> {
     let found = |major: u32| -> Vec<&Item> {
         let items = evidence.libraries.iter().map(|looked| &looked.item);
         items
-            .filter(|item| item.state == State::Found && item.major == Some(major))
+            .filter(|item| item.state == ItemState::Found && item.major == Some(major))
             .collect()
     };
     let (old, new) = (found(12), found(13));

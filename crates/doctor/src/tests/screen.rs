@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::render::{Style, shortened, wrap};
-use super::super::report::{Fix, Item, Problem, Severity, State, Variable};
+use super::super::report::{Fix, Item, ItemState, Problem, Severity, Variable};
 use super::*;
 
 fn widest(text: &str) -> usize {
@@ -31,9 +31,9 @@ fn crowded() -> Report {
     report.cupyrite.location = Some(long.clone().into());
     for (i, item) in report.libraries.iter_mut().enumerate() {
         item.state = if i % 5 == 0 {
-            State::Broken
+            ItemState::Broken
         } else {
-            State::Found
+            ItemState::Found
         };
         item.path = Some(format!("{long}lib{}.so.13", item.name).into());
         item.version = Some("13.5.37".to_owned());
@@ -245,7 +245,7 @@ fn items_of_each_state_are_reported() {
     let mut report = healthy().report();
     report.libraries = vec![Item {
         name: "cublas".to_owned(),
-        state: State::Broken,
+        state: ItemState::Broken,
         path: Some("/x/libcublas.so.13".into()),
         found_via: None,
         version: None,

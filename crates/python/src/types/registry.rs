@@ -14,14 +14,14 @@ use crate::cpython::{Obj, Owned, R};
 use crate::types::table::{CLASS_COUNT, ClassId, ENUM_COUNT, EnumId};
 
 /// A created enum. Its class and members live as long as the process.
-pub struct Made {
+pub struct EnumClass {
     /// The Python class.
     pub class: Obj<'static>,
     /// Values and members, sorted by value.
     pub members: Vec<(i64, Obj<'static>)>,
 }
 
-impl Made {
+impl EnumClass {
     /// The member with this value.
     #[inline]
     pub fn member(&self, value: i64) -> Option<Obj<'static>> {
@@ -43,7 +43,7 @@ pub struct Makers {
     /// Creates the Python type of a class.
     pub class: fn(ClassId) -> R<Owned>,
     /// Creates the Python class and members of an enum.
-    pub enumeration: fn(EnumId) -> R<Made>,
+    pub enumeration: fn(EnumId) -> R<EnumClass>,
 }
 
 static MAKERS: OnceLock<Makers> = OnceLock::new();
@@ -61,7 +61,7 @@ fn makers() -> R<&'static Makers> {
 
 static TYPES: [AtomicPtr<ffi::PyTypeObject>; CLASS_COUNT] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; CLASS_COUNT];
-static ENUMS: [AtomicPtr<Made>; ENUM_COUNT] =
+static ENUMS: [AtomicPtr<EnumClass>; ENUM_COUNT] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; ENUM_COUNT];
 
 /// Slots of the open-addressed map from type to class id, which is at most half full.
@@ -149,7 +149,7 @@ fn make(id: ClassId) -> R<*mut ffi::PyTypeObject> {
 ///
 /// The enum could not be created.
 #[inline]
-pub fn enum_of(id: EnumId) -> R<&'static Made> {
+pub fn enum_of(id: EnumId) -> R<&'static EnumClass> {
     let known = ENUMS[id.0 as usize].load(Ordering::Acquire);
     if !known.is_null() {
         // SAFETY: published enums are leaked, so the reference stays valid.
@@ -159,7 +159,7 @@ pub fn enum_of(id: EnumId) -> R<&'static Made> {
 }
 
 #[cold]
-fn make_enum(id: EnumId) -> R<&'static Made> {
+fn make_enum(id: EnumId) -> R<&'static EnumClass> {
     let made = Box::into_raw(Box::new((makers()?.enumeration)(id)?));
     match ENUMS[id.0 as usize].compare_exchange(
         std::ptr::null_mut(),

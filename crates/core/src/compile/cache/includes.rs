@@ -27,7 +27,7 @@ pub(super) struct Unknown(pub(super) String);
 
 /// The names that a text includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Wanted {
+struct IncludedNames {
     names: Vec<String>,
     /// A directive whose name comes from a macro.
     computed: Option<String>,
@@ -69,7 +69,7 @@ pub(super) fn included(
         found: HashSet::new(),
     };
     walk.directories.extend(search.source.clone());
-    let before = Wanted {
+    let before = IncludedNames {
         names: before.to_vec(),
         computed: None,
     };
@@ -126,7 +126,7 @@ pub(super) fn included(
 }
 
 /// A text, and the directory of its file.
-type Open = (Arc<Wanted>, Option<PathBuf>);
+type Open = (Arc<IncludedNames>, Option<PathBuf>);
 
 struct Walk<'a, 'b> {
     search: &'a Search<'b>,
@@ -196,7 +196,7 @@ impl Walk<'_, '_> {
 struct Looked {
     stamp: Stamp,
     digest: [u8; 32],
-    wanted: Arc<Wanted>,
+    wanted: Arc<IncludedNames>,
 }
 
 /// Changes whenever the file does, unless it changes twice within the clock's resolution.
@@ -273,10 +273,10 @@ pub(super) fn file_digest(path: &Path) -> Option<[u8; 32]> {
 }
 
 /// The names in `#include` and `__has_include` of a text.
-fn wanted(text: &[u8]) -> Wanted {
+fn wanted(text: &[u8]) -> IncludedNames {
     let spliced = splice(text);
     let text = spliced.as_deref().unwrap_or(text);
-    let mut wanted = Wanted::default();
+    let mut wanted = IncludedNames::default();
     let mut at = 0;
     while let Some((start, end, word)) = next_word(text, at) {
         at = end;
@@ -433,7 +433,7 @@ int included = include < 5, import = 1;
         }
         assert_eq!(wanted(b"#include"), wanted(b"# include "));
         assert_eq!(wanted(b"#include <unclosed\n>").names, [""; 0]);
-        assert_eq!(wanted(b""), Wanted::default());
+        assert_eq!(wanted(b""), IncludedNames::default());
     }
 
     struct Folder(PathBuf);

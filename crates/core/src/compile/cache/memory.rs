@@ -14,12 +14,12 @@ use super::{Counts, ProgramCache};
 pub struct MemoryCache {
     limit: Option<NonZeroU64>,
     counts: Counts,
-    inner: Mutex<Inner>,
+    inner: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    entries: HashMap<Arc<[u8]>, Entry>,
+struct CacheState {
+    entries: HashMap<Arc<[u8]>, CacheEntry>,
     /// Keys by the time of their last use.
     order: BTreeMap<u64, Arc<[u8]>>,
     clock: u64,
@@ -27,7 +27,7 @@ struct Inner {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CacheEntry {
     bytes: Arc<[u8]>,
     used: u64,
 }
@@ -44,7 +44,7 @@ impl MemoryCache {
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, CacheState> {
         // Held for updates that do not panic.
         self.inner.lock()
     }
@@ -67,7 +67,7 @@ impl MemoryCache {
     }
 }
 
-impl Inner {
+impl CacheState {
     fn remove(&mut self, key: &[u8]) -> bool {
         let Some(entry) = self.entries.remove(key) else {
             return false;
@@ -96,7 +96,7 @@ impl ProgramCache for MemoryCache {
         let key: Arc<[u8]> = key.into();
         inner.bytes += bytes.len() as u64;
         inner.order.insert(used, key.clone());
-        inner.entries.insert(key, Entry { bytes, used });
+        inner.entries.insert(key, CacheEntry { bytes, used });
         while inner.bytes > limit {
             let Some((_, oldest)) = inner.order.pop_first() else {
                 break;

@@ -32,7 +32,7 @@ const LOG_BYTES: usize = 16 << 10;
 /// A link state of the driver, usable from any thread.
 #[derive(Debug)]
 pub(super) struct DriverLink {
-    thread: DedicatedThread<State>,
+    thread: DedicatedThread<LinkState>,
     /// For [`DriverLink::handle`]; never passed to the driver here.
     handle: CUlinkState,
     /// The logs after the last call.
@@ -51,7 +51,7 @@ impl DriverLink {
         // The calling thread's context; the dedicated thread has none.
         let context = Device::current()?.active_context()?;
         const CALL: &str = "cuLinkCreate";
-        let started = DedicatedThread::start("cupyrite-link", || State::new(context, options));
+        let started = DedicatedThread::start("cupyrite-link", || LinkState::new(context, options));
         let thread = started.map_err(|e| no_thread(CALL, &e.to_string()))??;
         let mut link = DriverLink {
             thread,
@@ -116,14 +116,14 @@ impl DriverLink {
                 format!("is {target}; the driver links to cubin only, nvJitLink to PTX too");
             return Err(Error::argument("Linker::link", "target", problem));
         }
-        self.call("cuLinkComplete", State::complete)
+        self.call("cuLinkComplete", LinkState::complete)
     }
 
     /// Runs `body` on the state's thread with the context current, and copies the logs.
     fn call<R: Send>(
         &mut self,
         call: &'static str,
-        body: impl FnOnce(&mut State) -> Result<R> + Send,
+        body: impl FnOnce(&mut LinkState) -> Result<R> + Send,
     ) -> Result<R> {
         let told = self.thread.with(|state| {
             let context = state.context.clone();
@@ -159,7 +159,7 @@ unsafe impl Send for SentHandle {}
 
 /// A link state, on its thread.
 #[derive(Debug)]
-struct State {
+struct LinkState {
     handle: CUlinkState,
     /// [`OwnedKind::epoch`] when it was created.
     created: u32,
@@ -171,7 +171,7 @@ struct State {
     _values: Vec<*mut c_void>,
 }
 
-impl Drop for State {
+impl Drop for LinkState {
     fn drop(&mut self) {
         if self.is_destroyed() {
             return;
@@ -186,8 +186,8 @@ impl Drop for State {
     }
 }
 
-impl State {
-    fn new(context: Context, given: Vec<(CUjit_option, usize)>) -> Result<State> {
+impl LinkState {
+    fn new(context: Context, given: Vec<(CUjit_option, usize)>) -> Result<LinkState> {
         let mut info = vec![0u8; LOG_BYTES];
         let mut error = vec![0u8; LOG_BYTES];
         let mut options: Vec<CUjit_option> = Vec::new();
@@ -231,7 +231,7 @@ impl State {
             }
         });
         made.map_err(|e| e.with_log(&text_of(&error)))?;
-        Ok(State {
+        Ok(LinkState {
             handle,
             created: OwnedKind::LinkState.epoch(),
             context,

@@ -63,7 +63,7 @@ impl Api {
             return Err(api_error(py, "export"));
         }
         // SAFETY: exported for the caller; released if an exception is pending nevertheless.
-        let managed = unsafe { Managed::own(managed) };
+        let managed = unsafe { Managed::from_raw(managed) };
         check_result(py, status, "export")?;
         Ok(managed)
     }

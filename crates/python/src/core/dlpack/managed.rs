@@ -49,7 +49,7 @@ impl<T: Deleted> Managed<T> {
     /// # Safety
     ///
     /// A live export without another owner.
-    pub unsafe fn own(managed: *mut T) -> Managed<T> {
+    pub unsafe fn from_raw(managed: *mut T) -> Managed<T> {
         Managed(managed)
     }
 

@@ -112,7 +112,7 @@ unsafe extern "C" fn import(managed: *mut ManagedTensorVersioned, out: *mut *mut
             if managed.is_null() {
                 return Err(PyTypeError::new_err("expected a DLPack tensor, got null"));
             }
-            let owned = Managed::own(managed);
+            let owned = Managed::from_raw(managed);
             let none = py.None().into_bound(py);
             let view = state::make(py, of_versioned(&none, owned, None)?)?;
             *out = view.into_ptr().cast();

@@ -412,7 +412,7 @@ fn consume<T: Deleted>(
                 "the DLPack capsule contains a misaligned address",
             ));
         }
-        Ok(Managed::own(managed))
+        Ok(Managed::from_raw(managed))
     }
 }
 

@@ -263,7 +263,7 @@ pub unsafe fn peek(this: *mut BufferStruct, at: *const u8, out: &mut [u8]) -> R<
         if checked::read_bytes(at as u64, out).is_ok() {
             return Ok(());
         }
-        gone(this, at as usize, "read")
+        inaccessible(this, at as usize, "read")
     }
 }
 
@@ -286,12 +286,12 @@ pub unsafe fn poke(this: *mut BufferStruct, at: *mut u8, data: &[u8]) -> R<()> {
         if checked::write_bytes(at as u64, data).is_ok() {
             return Ok(());
         }
-        gone(this, at as usize, "written")
+        inaccessible(this, at as usize, "written")
     }
 }
 
 #[cold]
-unsafe fn gone(this: *mut BufferStruct, address: usize, what: &str) -> R<()> {
+unsafe fn inaccessible(this: *mut BufferStruct, address: usize, what: &str) -> R<()> {
     // SAFETY: callers pass a live buffer struct.
     let name = unsafe { Obj::new(this.cast()).type_short_name() };
     Err(raise(
@@ -334,7 +334,7 @@ pub unsafe fn present(this: *mut BufferStruct) -> R<()> {
     unsafe {
         let (start, end) = (*this).span();
         if (*this).foreign() && !checked::is_readable(start as u64, end - start) {
-            return gone(this, start, "read");
+            return inaccessible(this, start, "read");
         }
     }
     Ok(())

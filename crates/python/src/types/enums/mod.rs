@@ -10,7 +10,7 @@ use crate::cpython::errors::{ExceptionKind, raise};
 use crate::cpython::{Obj, Owned, R, Raised, tuple};
 pub use crate::types::enums::fast_enum::{base, metaclass};
 use crate::types::registry;
-use crate::types::registry::Made;
+use crate::types::registry::EnumClass;
 use crate::types::table;
 use crate::types::table::{Enum, EnumBase, EnumId, ModuleTypes};
 
@@ -33,7 +33,7 @@ pub fn read(id: EnumId, raw: u32) -> R<Owned> {
 ///
 /// # Errors
 /// Exceptions of CPython, and of the import of `enum`.
-pub fn make(id: EnumId) -> R<Made> {
+pub fn make(id: EnumId) -> R<EnumClass> {
     let (lib, spec) = table::enumeration(id);
     let class = match lib.enum_base {
         EnumBase::Fast => make_fast(lib, spec)?,
@@ -48,7 +48,7 @@ pub fn make(id: EnumId) -> R<Made> {
     }
     members.sort_by_key(|m| m.0);
     members.dedup_by_key(|m| m.0);
-    Ok(Made {
+    Ok(EnumClass {
         class: immortal(class),
         members,
     })
