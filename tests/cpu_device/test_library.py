@@ -215,7 +215,7 @@ def other_build(data):
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 @pytest.mark.parametrize("language", ["c", "c++"])
 def test_programs_that_link_with_the_driver(language, tmp_path):
-    """And that log why there is no export table (CUDA_LOG_FILE)."""
+    """And that log that there is no export table (CUDA_LOG_FILE)."""
     source, program = tmp_path / f"squares.{language[0]}", tmp_path / "squares"
     source.write_text(C)
     compiler = ["cc", "-x", language]
@@ -229,6 +229,64 @@ def test_programs_that_link_with_the_driver(language, tmp_path):
     done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=120)
     assert answer(done) == "9 49, 1 devices, export table 801"
     assert "private function tables" in done.stderr
+
+
+RUNTIME_NEEDS_GPU = "NVIDIA's CUDA runtime (libcudart) cannot run on the CPU device"
+TABLES = """
+import ctypes
+c, table = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+for id in "da9151d33ae6cc41a5c04f26d533e328", "6bd5fb6c5bf4e74a8987d93912fd9df9", "6bd5fb6c5bf4e74a8987d93912fd9df9":
+    print(c.cuGetExportTable(ctypes.byref(table), bytes.fromhex(id)))
+print(c.cuGetExportTable(ctypes.byref(table), None))
+"""
+
+
+@pytest.mark.parametrize("log", ["", "file", "stderr"])
+def test_the_table_of_the_runtime_is_refused_once_on_standard_error(log, tmp_path):
+    """Not that of NVRTC and nvJitLink. The log has each call, and is not repeated where it goes to standard error."""
+    log = str(tmp_path / "log") if log == "file" else log
+    done = python(TABLES, LD_LIBRARY_PATH=str(FOLDER), CUDA_LOG_FILE=log)
+    assert answer(done).split() == ["801"] * 4
+    shown = 2 if log == "stderr" else 1
+    assert done.stderr.count(RUNTIME_NEEDS_GPU) == shown, done.stderr
+    assert "CUPYRITE_DEVICE=gpu" in done.stderr and "cupyrite explain clients" in done.stderr
+    if log != "stderr":
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+    if log and log != "stderr":
+        logged = pathlib.Path(log).read_text()
+        assert logged.count(RUNTIME_NEEDS_GPU) == 2 and logged.count("cuGetExportTable returned") == 4
+
+
+def test_nvidias_runtime_is_refused_once_on_standard_error():
+    found = python("from cuda.pathfinder import load_nvidia_dynamic_lib as load; print(load('cudart').abs_path)")
+    if found.returncode != 0:
+        pytest.skip("needs libcudart")
+    code = """
+import ctypes, sys
+runtime, pointer = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
+print([runtime.cudaMalloc(ctypes.byref(pointer), 64) for _ in range(3)])
+"""
+    run = [sys.executable, "-m", "cupyrite", "run", "--device", "cpu", "-c", code, answer(found)]
+    environment = {**os.environ, "CUDA_LOG_FILE": ""}
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=120)
+    assert answer(done) == "[801, 801, 801]"
+    assert done.stderr.count(RUNTIME_NEEDS_GPU) == len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_compilers_and_the_runtime_module_print_nothing():
+    """NVRTC and nvJitLink ask for export tables too, when `libcuda.so.1` is found."""
+    code = """
+from cuda.bindings import runtime
+from cuda.core import Device, Linker, LinkerOptions, Program, ProgramOptions
+Device(0).set_current()
+source = 'extern "C" __global__ void one(int *p) { *p = 1; }'
+lto = Program(source, "c++", ProgramOptions(arch="sm_80", link_time_optimization=True)).compile("ltoir")
+print(len(Linker(lto, options=LinkerOptions(arch="sm_80", link_time_optimization=True)).link("cubin").code) > 0)
+print(len(Program(source, "c++").compile("cubin").code) > 0, runtime.cudaMalloc(64)[0].name)
+"""
+    done = python(code, LD_LIBRARY_PATH=str(FOLDER), CUPYRITE_DEVICE="cpu", CUDA_LOG_FILE="")
+    assert answer(done).split() == ["True", "True", "cudaSuccess"]
+    assert done.stderr == ""
 
 
 EXIT = """

@@ -4,10 +4,12 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
-use std::sync::OnceLock;
+use std::io::Write;
+use std::sync::{Once, OnceLock};
 
+use super::entry::caller_memory::get;
 use super::entry::errors::Code;
-use super::entry::logs::refuse;
+use super::entry::logs::{self, refuse};
 use super::entry::{self, EntryPoint, proc_address};
 
 /// The tables of the files that define entry points.
@@ -65,14 +67,35 @@ extern "C" fn not_supported() -> u32 {
     )
 }
 
+/// Identifier of the table that `libcudart` (tried: 11.8 to 13.5) requires: without it, each of its calls fails. Shared
+/// and static copies ask for it at their first call.
+///
+/// NVRTC and nvJitLink (tried: 12.9 and 13.5) ask for `da9151d3-3ae6-cc41-a5c0-4f26d533e328` and continue without it.
+const LIBCUDART_TABLE: [u8; 16] = 0x6bd5_fb6c_5bf4_e74a_8987_d939_12fd_9df9_u128.to_be_bytes();
+
 /// `cuGetExportTable`. NVIDIA's own libraries ask for tables of undocumented functions by their identifiers.
-extern "C" fn get_export_table() -> u32 {
+///
+/// Programs that call `libcudart` see a status without its reason. Therefore the reason also goes to standard error, once
+/// in each process.
+extern "C" fn get_export_table(_table: u64, id: u64) -> u32 {
+    const NEEDS_GPU: &str = "NVIDIA's CUDA runtime (libcudart) cannot run on the CPU device: it needs private function tables of \
+                             NVIDIA's driver. Programs that contain it, such as CuPy, PyTorch, JAX, Warp, RMM and cuda.compute, \
+                             need a GPU: run them with CUPYRITE_DEVICE=gpu on a machine with NVIDIA's driver (cupyrite explain \
+                             clients). cuda.core, cuda.bindings with its runtime module, and numba-cuda run on the CPU device";
+    static SHOWN: Once = Once::new();
     entry::guard_bare("cuGetExportTable", || {
-        refuse(Code::NOT_SUPPORTED, || {
-            "the CPU device has no private function tables; NVIDIA's CUDA runtime (libcudart) and programs that contain it, \
-             such as CuPy, Warp, RMM and cuda.compute, need a GPU (cupyrite explain clients). cuda.bindings.runtime works without it"
-                .to_owned()
-        })
+        if get::<[u8; 16]>(id) != Ok(LIBCUDART_TABLE) {
+            return refuse(Code::NOT_SUPPORTED, || {
+                "the CPU device has no private function tables".to_owned()
+            });
+        }
+        SHOWN.call_once(|| {
+            if !logs::reach_standard_error() {
+                // Unlike `eprintln`, does not panic where standard error is closed.
+                let _ = writeln!(std::io::stderr(), "cupyrite: {NEEDS_GPU}");
+            }
+        });
+        refuse(Code::NOT_SUPPORTED, || NEEDS_GPU.to_owned())
     })
 }
 
@@ -94,7 +117,7 @@ pub fn get_proc(name: &CStr) -> *const c_void {
         return entry.address;
     }
     if name == "cuGetExportTable" {
-        return get_export_table as extern "C" fn() -> u32 as *const c_void;
+        return get_export_table as extern "C" fn(u64, u64) -> u32 as *const c_void;
     }
     if proc_address::is_known(name) {
         return not_supported as extern "C" fn() -> u32 as *const c_void;

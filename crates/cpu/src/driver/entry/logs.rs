@@ -212,6 +212,11 @@ fn line(level: Level, text: &str) -> String {
     )
 }
 
+/// Whether `CUDA_LOG_FILE` sends messages to standard error.
+pub(crate) fn reach_standard_error() -> bool {
+    std::env::var_os("CUDA_LOG_FILE").is_some_and(|name| name == "stderr")
+}
+
 /// The file that `CUDA_LOG_FILE` names.
 fn file() -> Option<&'static Mutex<Box<dyn Write + Send>>> {
     static FILE: OnceLock<Option<Mutex<Box<dyn Write + Send>>>> = OnceLock::new();
