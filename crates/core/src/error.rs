@@ -1,6 +1,7 @@
 //! Errors: the call that failed, why, and what is allowed.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cupyrite_pathfinder::FindError;
 use cupyrite_sys::driver::CUresult;
@@ -87,6 +88,26 @@ pub enum Error {
     },
 }
 
+/// The statuses for which [`Error::leaves_context_unusable`] holds.
+#[doc(hidden)] // For the Python package.
+pub const UNUSABLE_CONTEXT: [CUresult; 15] = [
+    CUresult::CUDA_ERROR_ECC_UNCORRECTABLE,
+    CUresult::CUDA_ERROR_NVLINK_UNCORRECTABLE,
+    CUresult::CUDA_ERROR_CONTAINED,
+    CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+    CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+    CUresult::CUDA_ERROR_ASSERT,
+    CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
+    CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
+    CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+    CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE,
+    CUresult::CUDA_ERROR_INVALID_PC,
+    CUresult::CUDA_ERROR_LAUNCH_FAILED,
+    CUresult::CUDA_ERROR_TENSOR_MEMORY_LEAK,
+    CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED,
+    CUresult::CUDA_ERROR_EXTERNAL_DEVICE,
+];
+
 impl Error {
     /// The driver's status, for [`Error::Driver`].
     pub fn status(&self) -> Option<CUresult> {
@@ -94,6 +115,15 @@ impl Error {
             Error::Driver { status, .. } => Some(*status),
             _ => None,
         }
+    }
+
+    /// Whether the status is that of a failed kernel or device, which every later call in the context returns as well.
+    ///
+    /// Source: `CUresult` of the CUDA driver API: these errors leave the process in an inconsistent state, in which further
+    /// CUDA work returns the same error.
+    pub fn leaves_context_unusable(&self) -> bool {
+        self.status()
+            .is_some_and(|status| UNUSABLE_CONTEXT.contains(&status))
     }
 
     /// Appends to the log.
@@ -345,7 +375,8 @@ pub(crate) use nvjitlink;
 
 /// Logs an error of a destructor, which cannot return it.
 ///
-/// A driver that is shutting down has released everything itself; that error is ignored.
+/// A driver that is shutting down has released everything itself; that error is ignored. In an unusable context every
+/// destructor fails with the same status: the first is a warning, those that follow are for debugging.
 #[inline(always)]
 pub(crate) fn report(result: Result<()>) {
     if let Err(error) = result {
@@ -363,6 +394,13 @@ fn report_error(error: &Error) {
             ..
         }
     ) {
-        log::warn!("while releasing a CUDA object: {error}");
+        static WARNED: AtomicBool = AtomicBool::new(false);
+        let is_known = error.leaves_context_unusable() && WARNED.swap(true, Ordering::Relaxed);
+        let level = if is_known {
+            log::Level::Debug
+        } else {
+            log::Level::Warn
+        };
+        log::log!(level, "while releasing a CUDA object: {error}");
     }
 }

@@ -64,7 +64,7 @@ pub use context::{
     SmResource, SmSplit, WorkqueueResource, WorkqueueScope,
 };
 pub use cupyrite_sys as sys;
-pub use error::{Error, Result};
+pub use error::{Error, Result, UNUSABLE_CONTEXT};
 pub use fork::ForkGeneration;
 pub use graphics::{GraphicsAccess, GraphicsOptions, GraphicsResource};
 pub use memory::{

@@ -54,6 +54,11 @@ impl Device {
         }
     }
 
+    /// The primary context, if it was retained.
+    pub(crate) fn retained_primary(&self) -> Option<&'static Context> {
+        self.shared.primary.get()
+    }
+
     /// The primary context, if it was retained and is current on the calling thread.
     ///
     /// # Errors

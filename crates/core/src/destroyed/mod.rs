@@ -235,7 +235,10 @@ fn undo(kind: OwnedKind, handle: usize, (epoch, former): (u32, Option<u32>)) {
 }
 
 /// The kinds of handles that belong to a context.
-const OF_CONTEXT: [OwnedKind; 8] = [
+///
+/// Memory of a pool outlives a reset: on an H100 with driver 580, `cuMemFreeAsync` frees it afterwards. Other memory does not,
+/// and the CPU device frees both. Its owners therefore make the call, and look here for the reason if it fails.
+const OF_CONTEXT: [OwnedKind; 9] = [
     OwnedKind::Stream,
     OwnedKind::Event,
     OwnedKind::Array,
@@ -244,6 +247,7 @@ const OF_CONTEXT: [OwnedKind; 8] = [
     OwnedKind::Surface,
     OwnedKind::Graph,
     OwnedKind::GraphExec,
+    OwnedKind::Memory,
 ];
 
 /// The records of a context, by [`OF_CONTEXT`].
@@ -432,11 +436,14 @@ mod tests {
         let context: CUcontext = handle(0x3000).cast();
         let created =
             [OwnedKind::Library, OwnedKind::Stream, OwnedKind::Event].map(OwnedKind::epoch);
+        let memory = OwnedKind::Memory.current();
         note_context(0x3000);
         assert!(!OwnedKind::Library.is_destroyed(handle(1), context, created[0]));
         assert!(OwnedKind::Stream.is_destroyed(handle(1), context, created[1]));
         assert!(OwnedKind::Event.is_destroyed(handle(1), context, created[2]));
         assert!(!OwnedKind::Event.is_destroyed(handle(1), NO_CONTEXT, created[2]));
+        assert!(OwnedKind::Memory.is_destroyed(handle(0x7300), context, memory));
+        assert!(!is_memory_freed(0x7300, memory), "not by the program");
         let later = OwnedKind::Stream.epoch();
         assert!(!OwnedKind::Stream.is_destroyed(handle(1), context, later));
     }

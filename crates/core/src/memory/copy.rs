@@ -376,8 +376,8 @@ pub(crate) unsafe fn free_async(address: CUdeviceptr, stream: &Stream) -> Result
 }
 
 /// Frees memory of a pool whose stream the program has destroyed: on the legacy default stream of its context, which
-/// waits for the stream's work. After a reset of the context the memory is freed already, and the driver returns an
-/// error.
+/// waits for the stream's work. A reset of the context does not free memory of a pool on a GPU (an H100, driver 580). It
+/// does so on the CPU device, which then returns an error.
 ///
 /// # Safety
 ///

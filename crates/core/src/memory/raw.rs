@@ -1,9 +1,10 @@
 //! Untyped memory of any resource, freed in stream order.
 
+use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use crate::destroyed::{disown_memory, is_memory_freed, own_memory};
+use crate::destroyed::{OwnedKind, disown_memory, is_memory_freed, own_memory};
 use cupyrite_sys::driver::{CUdeviceptr, CUresult};
 
 use crate::context::capture_mode::RelaxedCapture;
@@ -11,7 +12,8 @@ use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver, report};
 use crate::fork::ForkGeneration;
 use crate::memory::copy::{
-    CopyOptions, FillPattern, copy_async, fill_async, free_async, free_without_stream, pointer_info,
+    CopyOptions, FillPattern, MemoryKind, copy_async, fill_async, free_async, free_without_stream,
+    pointer_info,
 };
 use crate::memory::device_copy::DeviceCopy;
 use crate::memory::pool::MemoryPool;
@@ -55,11 +57,45 @@ impl Drop for DeviceBuffer {
     #[inline]
     fn drop(&mut self) {
         if self.address != 0
-            && let Err(error) = self.free()
+            && let Err(error) = self.free_unless_reset()
         {
             report(Err(error));
         }
     }
+}
+
+/// Whether freeing failed because the program has reset or destroyed the context, which has freed the memory. `context`
+/// is that of the buffer, if it has one.
+#[cold]
+#[inline(never)]
+fn was_freed_by_reset(
+    error: &Error,
+    address: CUdeviceptr,
+    created: u32,
+    home: Device,
+    context: Option<&Context>,
+    stream: &Stream,
+) -> bool {
+    let is_refusal = matches!(
+        error.status(),
+        Some(
+            CUresult::CUDA_ERROR_INVALID_VALUE
+                | CUresult::CUDA_ERROR_INVALID_CONTEXT
+                | CUresult::CUDA_ERROR_INVALID_HANDLE
+                | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+        )
+    );
+    let mut contexts = [
+        context,
+        stream.context_if_destroyed(),
+        home.retained_primary(),
+    ]
+    .into_iter()
+    .flatten();
+    let pointer = std::ptr::without_provenance_mut::<c_void>(address as usize);
+    is_refusal
+        && contexts.any(|known| OwnedKind::Memory.is_destroyed(pointer, known.handle(), created))
+        && pointer_info(address).is_ok_and(|found| found.kind == MemoryKind::Unknown)
 }
 
 /// Memory of a pool without an owner yet, for [`MemoryPool::into_buffer_from`]; leaked if it is dropped.
@@ -337,6 +373,26 @@ impl DeviceBuffer {
         self.free_in_context(address)
     }
 
+    /// As [`DeviceBuffer::free`], for destructors: succeeds if the context was reset, which has freed the memory.
+    fn free_unless_reset(&mut self) -> Result<()> {
+        let address = self.address;
+        match self.free() {
+            Err(error)
+                if was_freed_by_reset(
+                    &error,
+                    address,
+                    self.created,
+                    self.home,
+                    self.context.as_ref(),
+                    self.usage.deallocation_stream(),
+                ) =>
+            {
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
     fn free_in_context(&mut self, address: CUdeviceptr) -> Result<()> {
         let others = self.usage.take_other_streams();
         let stream = self.usage.deallocation_stream();
@@ -379,6 +435,28 @@ impl DeviceBuffer {
             self.set_deallocation_stream(stream)?;
         }
         self.free()
+    }
+
+    /// Frees the memory as [`DeviceBuffer::close`] does, for a destructor.
+    ///
+    /// # Errors
+    ///
+    /// The driver's error, unless the program has reset or destroyed the context: that has freed the memory.
+    pub fn close_in_destructor(mut self) -> Result<()> {
+        if !self.is_simple() {
+            return self.free_unless_reset();
+        }
+        let (address, created, home) = (self.address, self.created, self.home);
+        // SAFETY: just checked.
+        let memory = unsafe { self.into_simple() };
+        match memory.free_and_keep_stream() {
+            (Err(error), stream)
+                if !was_freed_by_reset(&error, address, created, home, None, &stream) =>
+            {
+                Err(*error)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sets another deallocation stream, which first waits for the work that the former one holds then.

@@ -125,34 +125,16 @@ fn is_of_capture(error: &Error) -> bool {
 }
 
 /// Whether an error means that the context runs no work any more.
-///
-/// Source: `CUresult` of the CUDA driver API: these errors leave the process in an inconsistent state, in which further
-/// CUDA work returns the same error.
 fn has_stopped(error: &Error) -> bool {
-    type C = CUresult;
-    matches!(
-        error.status(),
-        Some(
-            C::CUDA_ERROR_DEINITIALIZED
-                | C::CUDA_ERROR_CONTEXT_IS_DESTROYED
-                | C::CUDA_ERROR_ECC_UNCORRECTABLE
-                | C::CUDA_ERROR_NVLINK_UNCORRECTABLE
-                | C::CUDA_ERROR_CONTAINED
-                | C::CUDA_ERROR_ILLEGAL_ADDRESS
-                | C::CUDA_ERROR_LAUNCH_TIMEOUT
-                | C::CUDA_ERROR_ASSERT
-                | C::CUDA_ERROR_HARDWARE_STACK_ERROR
-                | C::CUDA_ERROR_ILLEGAL_INSTRUCTION
-                | C::CUDA_ERROR_MISALIGNED_ADDRESS
-                | C::CUDA_ERROR_INVALID_ADDRESS_SPACE
-                | C::CUDA_ERROR_INVALID_PC
-                | C::CUDA_ERROR_LAUNCH_FAILED
-                | C::CUDA_ERROR_TENSOR_MEMORY_LEAK
-                | C::CUDA_ERROR_MPS_CLIENT_TERMINATED
-                | C::CUDA_ERROR_EXTERNAL_DEVICE
-                | C::CUDA_ERROR_UNKNOWN
+    error.leaves_context_unusable()
+        || matches!(
+            error.status(),
+            Some(
+                CUresult::CUDA_ERROR_DEINITIALIZED
+                    | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+                    | CUresult::CUDA_ERROR_UNKNOWN
+            )
         )
-    )
 }
 
 /// Whether the stream is captured into a graph that can still be instantiated.

@@ -1,11 +1,11 @@
 //! `CUDAError`, `NVRTCError`, and the conversion of errors of crate [`cupyrite`] to Python exceptions.
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use cupyrite::Error;
 use cupyrite::sys::driver::CUresult;
 use cupyrite::sys::loader::CudaLibrary;
+use cupyrite::{Error, UNUSABLE_CONTEXT};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -200,6 +200,31 @@ pub fn message(error: &Error) -> String {
     }
 }
 
+/// Whether an exception with a status that leaves its context unusable was made.
+static CONTEXT_ERROR: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program was told that a context is unusable. Destructors that fail for this reason then report nothing: each
+/// object of the context would.
+pub fn is_context_error_known() -> bool {
+    CONTEXT_ERROR.load(Ordering::Relaxed)
+}
+
+/// Whether an exception is a `CUDAError` with a status that leaves its context unusable.
+pub fn is_context_error(py: Python<'_>, error: &PyErr) -> bool {
+    // SAFETY: a live, static class.
+    let class = unsafe { Bound::from_borrowed_ptr(py, ExceptionClass::Cuda.get()) };
+    error.is_instance(py, &class)
+        && error.value(py).str().is_ok_and(|text| {
+            let text = text.to_string_lossy();
+            // As `Display` of the error begins.
+            text.split_once(':').is_some_and(|(name, _)| {
+                UNUSABLE_CONTEXT
+                    .iter()
+                    .any(|status| status.name() == Some(name))
+            })
+        })
+}
+
 /// Converts an error of the crate to a Python exception.
 ///
 /// Driver and NVRTC errors become `CUDAError` and `NVRTCError`, an invalid argument `ValueError`; a missing library
@@ -211,7 +236,12 @@ pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
             status: CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
             ..
         } if symbols::check_interrupt().is_err() => PyErr::fetch(py),
-        Error::Driver { .. } => ExceptionClass::Cuda.error(py, error.to_string()),
+        Error::Driver { .. } => {
+            if error.leaves_context_unusable() {
+                CONTEXT_ERROR.store(true, Ordering::Relaxed);
+            }
+            ExceptionClass::Cuda.error(py, error.to_string())
+        }
         Error::Nvrtc { .. } => ExceptionClass::Nvrtc.error(py, error.to_string()),
         Error::NvJitLink { status, log, .. } => library(py, CudaLibrary::NvJitLink, status.0, log),
         Error::Nvvm { status, log, .. } => library(py, CudaLibrary::Nvvm, status.0, log),

@@ -648,7 +648,7 @@ impl PyBuffer {
             std::mem::take(&mut *state)
         };
         drop(previous);
-        release(py, state)
+        release(py, state, false)
     }
 }
 

@@ -10,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
 use crate::core::closable::Lent;
-use crate::core::errors::{OrRaise, to_python};
+use crate::core::errors::{OrRaise, is_context_error, is_context_error_known, to_python};
 use crate::core::memory::buffer::{Backing, BufferState, PyBuffer, ResourceDeallocation};
 use crate::core::stream;
 use crate::core::stream::PyStream;
@@ -41,8 +41,9 @@ pub(super) fn set_stream(
     Ok(None)
 }
 
-/// Frees the memory.
-pub(super) fn release(py: Python<'_>, state: BufferState) -> PyResult<()> {
+/// Frees the memory. In a destructor, failures that have a known reason are no errors: the context was reset, or is unusable
+/// and an exception has said so.
+pub(super) fn release(py: Python<'_>, state: BufferState, in_destructor: bool) -> PyResult<()> {
     let BufferState {
         backing,
         address,
@@ -53,6 +54,12 @@ pub(super) fn release(py: Python<'_>, state: BufferState) -> PyResult<()> {
     } = state;
     let result = match backing {
         Backing::Foreign => Ok(()),
+        Backing::Pool(memory) if in_destructor => {
+            match py.detach(|| memory.close_in_destructor()) {
+                Err(error) if error.leaves_context_unusable() && is_context_error_known() => Ok(()),
+                done => done.or_raise(py),
+            }
+        }
         Backing::Pool(memory) => py.detach(|| memory.close(None)).or_raise(py),
         Backing::Synchronous(memory) => {
             // Waits for the device.
@@ -105,11 +112,14 @@ fn deallocate(
     };
     let keywords = PyDict::new(py);
     keywords.set_item(intern!(py, "stream"), stream)?;
+    let is_known = is_context_error_known();
     // User code of the resource does not choose when the buffer is released, possibly during a capture.
     let relaxed = RelaxedCapture::enter();
     let done = resource.call_method(intern!(py, "deallocate"), (address, size), Some(&keywords));
     drop(relaxed);
-    if let Err(error) = done {
+    if let Err(error) = done
+        && !(is_known && is_context_error(py, &error))
+    {
         // The buffer is released regardless, and the caller is not responsible for the resource's error.
         error.write_unraisable(py, Some(resource));
     }
@@ -306,7 +316,7 @@ pub(super) fn release_quietly(py: Python<'_>, state: BufferState) {
         ffi::PyErr_Fetch(&raw mut kind, &raw mut value, &raw mut trace);
         (kind, value, trace)
     };
-    if let Err(error) = release(py, state) {
+    if let Err(error) = release(py, state, true) {
         error.write_unraisable(py, None);
     }
     // SAFETY: restores the references fetched above, once.
