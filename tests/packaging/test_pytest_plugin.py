@@ -426,6 +426,32 @@ def test_last(cuda_device, cuda_stream, buffer):
     done.stdout.fnmatch_lines(["_* test_unreported _*", "*Captured stderr call*", "cupyrite: illegal memory access*"])
 
 
+def test_intended_faults_warn_of_nothing(project):
+    """Their buffers cannot be freed: neither at the end of the test, nor, if it leaks them, at exit."""
+    source = """
+leaked = []
+
+@pytest.mark.cuda_errors("ignore")
+@pytest.mark.parametrize("is_reported", [False, True])
+def test_intended(cuda_device, cuda_stream, is_reported):
+    buffers = [cuda_device.allocate(4, stream=cuda_stream) for _ in range(3)]
+    leaked.append(cuda_device.allocate(4, stream=cuda_stream))
+    fault(cuda_stream)
+    if is_reported:
+        with pytest.raises(Exception, match="ILLEGAL_ADDRESS"):
+            cuda_stream.sync()
+    else:
+        import time
+        time.sleep(0.2)
+
+def test_last(cuda_device, cuda_stream):
+    works(cuda_device, cuda_stream)
+"""
+    done = project(source, "-W", "error", "--cuda-device=cpu")
+    done.assert_outcomes(passed=3)
+    assert "CUDAError" not in done.stdout.str() + done.stderr.str()
+
+
 def test_with_an_option_a_fault_of_any_test_is_cleaned_up(project):
     source = """
 def use(bad):

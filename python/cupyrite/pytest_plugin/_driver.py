@@ -1,13 +1,14 @@
 """The calls of the CUDA driver that the plugin makes, through ctypes.
 
 They depend on neither the native module nor `cuda.bindings`, and reach the driver that everything else in the process finds
-as `libcuda.so.1`.
+as `libcuda.so.1`. A process that has loaded the native module resets contexts through it.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import sys
 
 from cupyrite.run import FOLDER
 
@@ -97,12 +98,17 @@ class Driver:
         After the fault of a kernel, a GPU's driver resets the context, but creates no other in the same process.
         """
         context = ctypes.c_void_p()
-        if status := (
-            self._call("cuDevicePrimaryCtxReset_v2", ordinal)
-            or self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ordinal)
-        ):
+        if status := (self._reset(ordinal) or self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ordinal)):
             return status
         return self._call("cuDevicePrimaryCtxRelease_v2", ordinal)
+
+    def _reset(self, ordinal: int) -> int:
+        if "cupyrite._native" not in sys.modules:
+            return self._call("cuDevicePrimaryCtxReset_v2", ordinal)
+        # The owners of streams, events and buffers see only resets that the native module makes.
+        from cuda.bindings import driver
+
+        return int(driver.cuDevicePrimaryCtxReset(ordinal)[0])
 
     def memory_in_use(self, count: int) -> int | None:
         """Bytes that this process has allocated on its `count` devices; None if unknown.

@@ -278,7 +278,9 @@ class CudaSession:
     # Innermost: what the driver prints meanwhile belongs to the test's captured output.
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        with self._failures(item):
+        intended = self._action(item, "cuda_errors", self.settings.errors) == "ignore"
+        # Objects that die in the test after its fault.
+        with self._failures(item), _silent_cuda_errors() if intended else contextlib.nullcontext():
             result = yield
         self._report(item)
         return result
