@@ -1,4 +1,4 @@
-"""What to do about the statuses that programs meet most, for `cupyrite explain`.
+"""What to do about the statuses that programs meet most and the doctor's problems, for `cupyrite explain`.
 
 Keys are C names. A status of the runtime API without an entry has that of the driver's status of the same value: the two
 number their common errors alike. `{program}` is the command as the user started it.
@@ -200,4 +200,128 @@ ADVICE = {
     "NVML_ERROR_NO_PERMISSION": ("Settings of a GPU need root, or an administrator who allows them.",),
     "NVML_ERROR_LIBRARY_NOT_FOUND": ("libnvidia-ml.so.1 comes with NVIDIA's driver.", INSTALL),
     "NVML_ERROR_DRIVER_NOT_LOADED": ("The kernel module nvidia is not loaded: nvidia-smi, lsmod.", INSTALL),
+}
+
+NEWER_DRIVER = "Install a newer driver of NVIDIA."
+ON_CPU_DEVICE = "Or use the CPU device: CUPYRITE_DEVICE=cpu."
+KERNEL_LOG = "The kernel log may name the cause: sudo dmesg | grep -iE 'nvrm|xid'."
+NVRTC_AGAIN = "Install NVRTC again: pip install --force-reinstall --no-deps nvidia-cuda-nvrtc. If CUPYRITE_LIB_NVRTC names another file, unset it."
+STAND_IN = "To use Cupyrite: {program} stand-in. It needs no network."
+WHEEL_AGAIN = "Install Cupyrite's wheel again from where it came: pip install --force-reinstall --no-deps WHEEL."
+
+#: What to do about the doctor's problems, by their codes: what holds on every machine.
+PROBLEMS = {
+    "hang": (
+        "Try NVIDIA's own tool: if nvidia-smi hangs too, the driver is the cause, and a restart of the machine may help.",
+        "On a slow machine: {program} doctor --deadline 300.",
+        ON_CPU_DEVICE,
+    ),
+    "crash": (
+        "The report names the library that crashed: install that package again. A driver that crashes: restart the machine, then "
+        "install the driver again.",
+        ON_CPU_DEVICE,
+    ),
+    "interrupted": ("Run {program} doctor again and let it finish.",),
+    "driver-missing": (
+        "Install NVIDIA's driver with the system's package manager; on WSL install it on Windows.",
+        "In a container, pass the GPU into it: docker run --gpus all, or podman run --device nvidia.com/gpu=all.",
+        ON_CPU_DEVICE,
+    ),
+    "driver-broken": (
+        "If CUPYRITE_LIB_CUDA names the file, unset it. Otherwise install NVIDIA's driver again.",
+        ON_CPU_DEVICE,
+    ),
+    "driver-fails": (
+        "{program} explain STATUS, with the status in the report, says what it means. nvidia-smi shows whether NVIDIA's own tool works.",
+        ON_CPU_DEVICE,
+    ),
+    "no-device": (
+        "If CUDA_VISIBLE_DEVICES is set, unset it. In a container, pass the GPU into it: docker run --gpus all.",
+        "See what is there and who may open it: ls -l /dev/nvidia*; lspci -d 10de:",
+        ON_CPU_DEVICE,
+    ),
+    "driver-mismatch": (
+        "After an update of the driver, restart the machine. In a container, the host's driver counts: start the container anew.",
+        ON_CPU_DEVICE,
+    ),
+    "driver-stub": (
+        "Remove the toolkit's folder `stubs` from LD_LIBRARY_PATH, or unset CUPYRITE_LIB_CUDA if it names the file.",
+        ON_CPU_DEVICE,
+    ),
+    "driver-too-old": (NEWER_DRIVER, ON_CPU_DEVICE),
+    "driver-older": (
+        "Install an NVRTC that is not newer than the driver's CUDA: pip install 'nvidia-cuda-nvrtc-cu12<=12.8.9999' for CUDA 12.8; where "
+        "CUDA 13 stays installed, also set CUPYRITE_CUDA_MAJOR=12.",
+        "Or install a newer driver of NVIDIA.",
+    ),
+    "gpu-without-driver": (
+        "To use the GPU, install NVIDIA's driver; in a container, pass the GPU into it (docker run --gpus all).",
+        "To keep the CPU device without this warning: CUPYRITE_DEVICE=cpu.",
+    ),
+    "device-setting": ("Unset CUPYRITE_DEVICE, or set it to auto, gpu or cpu.",),
+    "cpu-device-missing": (WHEEL_AGAIN,),
+    "cpu-device-fails": (
+        "Unset CUPYRITE_CPU_DEVICES, CUPYRITE_CPU_COMPUTE_CAPABILITY, CUPYRITE_CPU_MEMORY and CUPYRITE_CPU_THREADS, or correct the one that the "
+        "report names: {program} explain NAME says which values are allowed.",
+    ),
+    "nvrtc-missing": (
+        "pip install nvidia-cuda-nvrtc, or in a conda environment: conda install -c conda-forge cuda-nvrtc.",
+        "An installed one in another place: CUPYRITE_LIB_NVRTC=/path/to/libnvrtc.so.13.",
+    ),
+    "nvrtc-broken": (NVRTC_AGAIN,),
+    "nvrtc-setting": ("Unset CUPYRITE_LIB_NVRTC and CUPYRITE_CUDA_MAJOR, or correct the one that the report names.",),
+    "nvrtc-incomplete": (NVRTC_AGAIN,),
+    "nvrtc-architecture": (
+        "GPUs before compute capability 7.5 need CUDA 12: pip install --upgrade nvidia-cuda-nvrtc-cu12. For a GPU that is newer than "
+        "NVRTC: pip install --upgrade nvidia-cuda-nvrtc.",
+    ),
+    "nvrtc-fails": (NVRTC_AGAIN,),
+    "compile-fails": (NVRTC_AGAIN,),
+    "load-fails": (KERNEL_LOG, ON_CPU_DEVICE),
+    "launch-fails": (KERNEL_LOG, ON_CPU_DEVICE),
+    "result-wrong": (
+        "On a GPU: " + KERNEL_LOG[0].lower() + KERNEL_LOG[1:] + " On the CPU device, report it as a bug of Cupyrite.",
+        ON_CPU_DEVICE,
+    ),
+    "ptx-fails": (NVRTC_AGAIN,),
+    "library-broken": (
+        "Install the package of the library again. If a variable CUPYRITE_LIB_ names the file, unset it.",
+    ),
+    "majors-mixed": (
+        "Install the packages of one CUDA version for all libraries, or take CUDA 12 for everything: CUPYRITE_CUDA_MAJOR=12.",
+    ),
+    "two-majors": ("Nothing to do, unless the other version is wanted: CUPYRITE_CUDA_MAJOR=12 or 13.",),
+    "headers-differ": (
+        "Install headers of NVRTC's version: pip install 'nvidia-cuda-runtime==13.5.*' for NVRTC 13.5.",
+    ),
+    "peer-mixed": (
+        STAND_IN,
+        "To use NVIDIA's: pip uninstall cupyrite, then install its packages again with --force-reinstall --no-deps.",
+    ),
+    "stand-in-missing": (STAND_IN,),
+    "peer-first": (
+        "Remove the folder with NVIDIA's packages from PYTHONPATH, or uninstall them there.",
+        STAND_IN,
+    ),
+    "peer-overwritten": (
+        STAND_IN,
+        "To use NVIDIA's: pip uninstall cupyrite, then install its packages again with --force-reinstall --no-deps.",
+    ),
+    "peer-installed": ("Nothing to do. So that it stays so, uninstall NVIDIA's packages from that folder.",),
+    "cuda-shadowed": ("An old cuda-python: pip uninstall cuda-python. A folder or file of your own: rename it.",),
+    "module-shadowed": ("Remove or rename that file, or start Python from another folder.",),
+    "files-damaged": (WHEEL_AGAIN, STAND_IN),
+    "native-module": (WHEEL_AGAIN,),
+    "version-mixed": (WHEEL_AGAIN, STAND_IN),
+    "two-copies": (
+        "Uninstall the one that is not wanted, or remove its folder from PYTHONPATH. Two versions in one folder: pip uninstall cupyrite, "
+        "then install it again.",
+    ),
+    "client-without-run": ("Start the program with {program} run --device cpu PROGRAM.",),
+    "numpy-missing": ("pip install numpy",),
+    "variable-path": ("Unset the variable, or set it to an existing file or folder.",),
+    "variable-relative": ("Set the variable to an absolute path, or unset it.",),
+    "variable-value": ("Unset the variable, or correct it: {program} explain NAME says which values are allowed.",),
+    "variable-unknown": ("Unset the variable, or correct its name: {program} explain environment lists all.",),
+    "toolkits-differ": ("Unset CUDA_HOME or CUDA_PATH, or let both name the same folder.",),
 }

@@ -191,8 +191,16 @@ def topics():
 
 
 def row_text(key, cells):
-    """The text for a row of a table."""
-    return "\n".join([key, *(wrapped(f"{heading}: {cell}", "  ", hanging="    ") for heading, cell in cells)])
+    """The text for a row of a table, for a problem of the doctor with what to do."""
+    from .advice import PROBLEMS
+    from .command_line import program
+
+    lines = [key, *(wrapped(f"{heading}: {cell}", "  ", hanging="    ") for heading, cell in cells)]
+    if advice := PROBLEMS.get(key):
+        for text in advice:
+            lines += ["", wrapped(text.format(program=program()), "  ")]
+        lines += ["", wrapped(f"{program()} doctor prints the command for this machine.", "  ")]
+    return "\n".join(lines)
 
 
 def wrapped(text, indent, hanging=None):

@@ -215,6 +215,18 @@ def test_variables_and_problems_of_the_doctor_are_topics():
     assert len(variables) > 10 and set(variables) <= set(explain.topics())
 
 
+def test_every_problem_of_the_doctor_has_advice():
+    from cupyrite.advice import PROBLEMS
+
+    codes = [code for code, cells in explain.rows("doctor").items() if cells[0][0] == "severity"]
+    assert len(codes) > 40 and sorted(PROBLEMS) == sorted(codes)
+    assert "docker run --gpus all" in explained("driver-missing")
+    for code in codes:
+        text = explain.explain(code)
+        assert text.endswith("doctor prints the command for this machine."), text
+        assert "{" not in text and all(len(line) <= explain.WIDTH for line in text.splitlines()), text
+
+
 @pytest.mark.parametrize("name", list(explain.PAGES))
 def test_pages_print_and_link_to_commands(name):
     text = explained(name)
