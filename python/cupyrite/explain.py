@@ -84,7 +84,17 @@ def statuses():
     """All statuses."""
     from .generated.statuses import STATUSES
 
-    return [Status(library, enum, row) for library, (enum, rows) in STATUSES.items() for row in rows]
+    found = [Status(library, enum, row) for library, (enum, rows) in STATUSES.items() for row in rows]
+    try:
+        from cupyrite._native.core import _explanation
+    except ImportError:
+        # The generated meanings remain, so that a damaged installation can be read about.
+        return found
+    for status in found:
+        # As in the text of an error with this status.
+        if status.library in ("driver", "runtime"):
+            status.meaning = _explanation(status.value) or status.meaning
+    return found
 
 
 def folded(name):

@@ -215,6 +215,21 @@ def test_variables_and_problems_of_the_doctor_are_topics():
     assert len(variables) > 10 and set(variables) <= set(explain.topics())
 
 
+@pytest.mark.parametrize(
+    "name", ["CUDA_ERROR_ILLEGAL_ADDRESS", "CUDA_ERROR_NO_BINARY_FOR_GPU", "CUDA_ERROR_INVALID_HANDLE"]
+)
+def test_explanations_have_the_words_of_errors(name):
+    from cuda.bindings import driver, runtime
+    from cuda.core._utils.cuda_utils import CUDAError, handle_return
+
+    of_driver = getattr(driver.CUresult, name)
+    for status in of_driver, runtime.cudaError_t(int(of_driver)):
+        with pytest.raises(CUDAError) as raised:
+            handle_return((status,))
+        _, _, meaning = str(raised.value).partition(": ")
+        assert meaning in " ".join(explained(status.name).split())
+
+
 def test_every_problem_of_the_doctor_has_advice():
     from cupyrite.advice import PROBLEMS
 
