@@ -190,6 +190,24 @@ def test_invalid_options_are_refused_before_the_tests(project, pytester, option,
     assert "imported" not in done.stdout.str()
 
 
+def test_a_compute_capability_without_a_compiler_is_refused(project):
+    """CUDA 13's NVRTC compiles for none before 7.5. The message names the place, and the capabilities that it compiles for."""
+    source = "raise SystemError('imported')\n"
+    expected = ": NVRTC 1*.* does not compile for it; expected *8.0, *9.0, *"
+    done = project(source, "--cuda-device=cpu", "--cuda-arch=9.9", kernels=False)
+    assert done.ret == 4
+    done.stderr.fnmatch_lines(f"*--cuda-arch='9.9'{expected}")
+    done = project(None, "--cuda-device=cpu", "-o", "cuda_arch=9.9")
+    done.stderr.fnmatch_lines(f"*the setting cuda_arch = '9.9'{expected}")
+    done = project(None, "--cuda-device=cpu", CUPYRITE_CPU_COMPUTE_CAPABILITY="9.9")
+    done.stderr.fnmatch_lines(f"*CUPYRITE_CPU_COMPUTE_CAPABILITY='9.9'{expected}")
+    from cuda.bindings import nvrtc
+
+    if nvrtc.nvrtcVersion()[1] >= 13:
+        done = project(None, "--cuda-device=cpu", "--cuda-arch=5.0")
+        done.stderr.fnmatch_lines("*--cuda-arch='5.0': NVRTC 1*; expected 7.5, *")
+
+
 @pytest.mark.parametrize("device", ["gpu", "both"])
 def test_a_missing_gpu_is_an_early_error(project, device):
     if has_driver():

@@ -16,6 +16,7 @@ import warnings
 import pytest
 
 SECONDS = 120
+CAPABILITY = "CUPYRITE_CPU_COMPUTE_CAPABILITY"
 CODE = "import sys; sys.path.insert(0, {!r}); from cupyrite.pytest_plugin import _query; _query.main()"
 
 
@@ -49,10 +50,11 @@ class Facts:
         return Facts(self.device, self.reason, names, self.capabilities[first:] + self.capabilities[:first])
 
 
-def query(environment: dict[str, str], option: str | None = None) -> Facts:
+def query(environment: dict[str, str], option: str | None = None, arch_place: str = "") -> Facts:
     """The devices of a process with this environment. Raises UsageError if CUDA cannot be used there.
 
-    `option` is the value of --cuda-device if it chose the device of the environment.
+    `option` is the value of --cuda-device if it chose the device of the environment, and `arch_place` where the compute
+    capability was given.
     """
     # This package, also if the tests have changed sys.path since it was imported.
     code = CODE.format(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -77,7 +79,27 @@ def query(environment: dict[str, str], option: str | None = None) -> Facts:
         # Options have precedence over the variable that the message names.
         message = message.replace("CUPYRITE_DEVICE=gpu:", f"--cuda-device={option}:")
         message = message.replace("CUPYRITE_DEVICE=cpu", "--cuda-device=cpu")
+    if message.startswith(f"{CAPABILITY}="):
+        raise pytest.UsageError((arch_place or f"{CAPABILITY}=") + message.removeprefix(f"{CAPABILITY}="))
     raise pytest.UsageError(f"{message}\npython -m cupyrite examines the installation")
+
+
+def _unsupported() -> str | None:
+    """What is wrong with a compute capability that was asked for: NVRTC, if it is installed, compiles nothing for it."""
+    given = os.environ.get(CAPABILITY, "").strip()
+    if not given:
+        return None
+    from cuda.bindings import nvrtc
+
+    try:
+        status, major, minor = nvrtc.nvrtcVersion()
+        supported = nvrtc.nvrtcGetSupportedArchs()[1]
+    except (ImportError, OSError, RuntimeError):
+        return None
+    names = [f"{number // 10}.{number % 10}" for number in supported or ()]
+    if status != 0 or not names or given in names:
+        return None
+    return f"{CAPABILITY}={given!r}: NVRTC {major}.{minor} does not compile for it; expected {', '.join(names)}"
 
 
 def main() -> None:
@@ -99,6 +121,8 @@ def main() -> None:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         hint = "" if visible is None else f" (CUDA_VISIBLE_DEVICES={visible!r})"
         sys.exit(f"no CUDA device can be used: {driver.error_name(status or 100)}{hint}. {reason}")
+    if device == "cpu" and (problem := _unsupported()):
+        sys.exit(problem)
     ordinals = range(count)
     names = tuple(map(driver.name, ordinals))
     print(Facts(device, reason, names, tuple(map(driver.compute_capability, ordinals))).dump())

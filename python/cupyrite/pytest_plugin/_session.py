@@ -86,7 +86,9 @@ class CudaSession:
             return
         facts = Facts.parse(message["facts"]) if "facts" in message else None
         self.child = {key: message[key] for key in ("device", "summary", "junit") if key in message}
-        self.facts = facts or query({**os.environ, "CUPYRITE_DEVICE": device}, device if device == "gpu" else None)
+        self.facts = facts or query(
+            {**os.environ, "CUPYRITE_DEVICE": device}, device if device == "gpu" else None, self.settings.arch_place
+        )
         if WORKER in os.environ and (facts or not message):
             self._rotate()
         self._use(self.facts.device)

@@ -29,6 +29,8 @@ class Settings:
     device: str
     devices: str | None
     arch: str | None
+    #: Where `arch` was given, for a message.
+    arch_place: str
     errors: str
     leaks: str
 
@@ -45,9 +47,8 @@ class Settings:
         arch, place = _value(config, "cuda_arch")
         if arch is not None and not re.fullmatch(r"([5-9]|1[0-2])\.[0-9]", arch):
             raise pytest.UsageError(f"{place}{arch!r}: expected a version from 5.0 to 12.9, such as 9.0")
-        return cls(
-            device, devices, arch, _action(config, "cuda_errors", "error"), _action(config, "cuda_leaks", "warn")
-        )
+        errors, leaks = _action(config, "cuda_errors", "error"), _action(config, "cuda_leaks", "warn")
+        return cls(device, devices, arch, place, errors, leaks)
 
 
 def _value(config: pytest.Config, name: str) -> tuple[str | None, str]:
