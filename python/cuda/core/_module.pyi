@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, NoReturn, SupportsIndex
 
 from cuda.bindings.driver import CUkernel, CUlibrary, CUmodule, CUoccupancyB2DSize
 from typing_extensions import Buffer, Self, disjoint_base
@@ -99,6 +99,7 @@ class Kernel:
 
     def __new__(cls, *_args: object, **_kwargs: object) -> Self:
         """Create and return a new object. See help(type) for accurate signature."""
+    def __getitem__(self, key: object, /) -> NoReturn: ...
     @staticmethod
     def from_handle(handle: CUkernel | int, mod: ObjectCode | None = None) -> Kernel:
         """Wraps a kernel handle."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+#: Whether Python's own message for an unexpected keyword argument names the nearest parameter.
+_SUGGESTS_KEYWORDS = _sys.version_info >= (3, 13)
+
 
 class _LazyMetadata:
     """Class attribute of `dataclasses` metadata, computed on first access and then stored in the class."""
@@ -52,16 +55,33 @@ def _make_init(cls: type, names: Sequence[str], defaults: dict[str, object], fro
     body += [" else:", "  _assign(self, locals())"]
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
+    signature = f"def __init__({', '.join(parameters)}):\n"
+    if not _SUGGESTS_KEYWORDS:
+        parameters.append("**_unknown")
+        body.insert(0, " if _unknown: _refuse(_unknown)")
     set_field: Callable[[object, str, object], None] = object.__setattr__ if frozen else setattr
 
     def assign(self: object, values: dict[str, object]) -> None:
         for name in names:
             set_field(self, name, values[name])
 
-    scope: dict[str, Any] = {"_assign": assign, "_cls": cls, "_defaults": defaults}
+    def refuse(unknown: dict[str, object]) -> None:
+        from difflib import get_close_matches
+
+        name = next(iter(unknown))
+        near = get_close_matches(name, names, n=1)
+        hint = f". Did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"{cls.__qualname__}.__init__() got an unexpected keyword argument {name!r}{hint}")
+
+    scope: dict[str, Any] = {"_assign": assign, "_cls": cls, "_defaults": defaults, "_refuse": refuse}
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(body), scope)
     init = scope["__init__"]
     init.__annotations__ = {**{name: cls.__annotations__[name] for name in names}, "return": None}
+    if not _SUGGESTS_KEYWORDS:
+        # The signature that `inspect` shows.
+        exec(signature + " pass", scope)
+        init.__wrapped__ = scope["__init__"]
+        init.__wrapped__.__annotations__ = init.__annotations__
     return init
 
 

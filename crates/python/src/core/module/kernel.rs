@@ -91,6 +91,21 @@ fn address(given: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 #[pymethods]
 impl PyKernel {
+    /// `kernel[grid, block]` is how numba-cuda configures a launch.
+    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let (grid, block) = match key.cast::<PyTuple>() {
+            Ok(given) if given.len() >= 2 => (
+                given.get_item(0)?.repr()?.to_string(),
+                given.get_item(1)?.repr()?.to_string(),
+            ),
+            _ => ("...".to_owned(), "...".to_owned()),
+        };
+        Err(PyTypeError::new_err(format!(
+            "a Kernel of cuda.core is not subscriptable: kernel[grid, block](...) is the syntax of numba-cuda; use \
+             launch(stream, LaunchConfig(grid={grid}, block={block}), kernel, ...)"
+        )))
+    }
+
     #[new]
     #[pyo3(signature = (*_args, **_kwargs))]
     fn py_new(

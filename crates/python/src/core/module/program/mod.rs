@@ -10,6 +10,7 @@ use pyo3::exceptions::{
     PyAttributeError, PyDeprecationWarning, PyRuntimeError, PyTypeError, PyUserWarning,
     PyValueError,
 };
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -133,6 +134,16 @@ fn source_kind(code_type: &Bound<'_, PyAny>) -> PyResult<SourceKind> {
     }
 }
 
+/// Whether a source is the path of a source file: CUDA C++ and PTX without any of the characters excluded here declare
+/// nothing.
+fn is_path(source: &str) -> bool {
+    const SUFFIXES: [&str; 8] = [".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp", ".ptx"];
+    source.len() < 4096
+        && SUFFIXES.iter().any(|suffix| source.ends_with(suffix))
+        && !source.starts_with("//")
+        && !source.contains(['\n', ';', '{', '}', '"', '<', '#', '*'])
+}
+
 /// The program described by the arguments of `Program()`.
 fn program(
     function: &str,
@@ -149,6 +160,13 @@ fn program(
                 )));
             };
             let text = text.to_str()?;
+            if is_path(text) {
+                return Err(PyValueError::new_err(format!(
+                    "{function} argument 'code' is {}, a path; expected the source itself: \
+                     pathlib.Path({0}).read_text()",
+                    code.repr()?
+                )));
+            }
             if source == SourceKind::Cxx {
                 Program::new(text)
             } else {
@@ -201,6 +219,27 @@ fn expression(given: &Bound<'_, PyAny>) -> PyResult<String> {
 
 #[pymethods]
 impl PyProgram {
+    /// Only for attributes that do not exist: `get_kernel` belongs to what `compile` returns.
+    fn __getattr__<'py>(
+        slf: &Bound<'py, PyProgram>,
+        name: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if name.to_str()? == "get_kernel" {
+            return Err(PyAttributeError::new_err(
+                "a Program has no attribute 'get_kernel': compile it first, as in \
+                 program.compile(\"cubin\").get_kernel(\"name\")",
+            ));
+        }
+        // SAFETY: both objects are live. Fails again, with Python's message.
+        unsafe {
+            Bound::from_owned_ptr_or_err(
+                py,
+                ffi::PyObject_GenericGetAttr(slf.as_ptr(), name.as_ptr()),
+            )
+        }
+    }
+
     #[new]
     #[pyo3(signature = (code, code_type, options=None))]
     fn new(
