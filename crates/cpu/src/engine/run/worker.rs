@@ -12,6 +12,7 @@ pub struct WorkerState {
     /// Textures and surfaces that instructions have used.
     pub objects: ObjectCache,
     /// Whether the machine is an x86-64-v3.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub v3: bool,
 }
 
