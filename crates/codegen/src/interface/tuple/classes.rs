@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::interface::overlay::{MemberOverlay, Overlay, listed};
-use crate::interface::tuple::functions::{Nature, custom, element, element_name, nature};
+use crate::interface::tuple::functions::{custom, element, element_name};
+use crate::interface::tuple::nature::{Nature, nature};
 use crate::ir::{
     AttrKind, Builtin, ClassKind, Element, LibraryApi, PyAttr, PyClass, PyConstant, PyEnum,
     PyModule, Record, Type,
