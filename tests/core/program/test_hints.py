@@ -49,7 +49,9 @@ def test_a_path_in_place_of_ptx_is_refused():
     "source", ["", "// kernel.cu", "int x; // kernel.cu", '#include "kernel.cu"', "\n/* kernel.cu */"]
 )
 def test_sources_that_mention_a_file_are_sources(source):
-    Program(source, "c++").close()
+    program = Program(source, "c++")
+    assert program.backend == "NVRTC"
+    program.close()
 
 
 def test_get_kernel_of_a_program_says_to_compile():
