@@ -169,7 +169,9 @@ def test_wrong_options_raise(options, count, error):
 def test_options_in_other_forms():
     array = (ctypes.c_char_p * 1)(b"-64")
     for options, count in ((["-64"], 1), ((b"-64",), 1), (ctypes.addressof(array), 1), (0, 0), (["-64", "-foo"], 1)):
-        nvfatbin.destroy(nvfatbin.create(options, count))
+        handle = nvfatbin.create(options, count)
+        assert nvfatbin.size(handle) == 16  # a header without members
+        nvfatbin.destroy(handle)
 
 
 def test_wrong_arguments_raise(create):

@@ -11,7 +11,7 @@ import weakref
 import pytest
 from cuda.bindings import driver, nvrtc, runtime
 
-from helpers.memory import resident
+from helpers.memory import assert_flat, resident
 from helpers.programs import output
 from helpers.threads import run_all
 
@@ -476,13 +476,15 @@ def test_cycles_through_pointers_are_collected():
 
 
 def test_long_chains_are_freed():
-    last = driver.CUdevResource()
-    for _ in range(50_000):
-        r = driver.CUdevResource()
-        r.nextResource = [last]
-        last = r
-    del r, last
-    gc.collect()
+    def chain():
+        last = driver.CUdevResource()
+        for _ in range(50_000):
+            r = driver.CUdevResource()
+            r.nextResource = [last]
+            last = r
+
+    # A chain takes more than 7 MB. Freeing it by recursion would overflow the stack.
+    assert_flat(chain, 1)
 
 
 def test_exit_with_live_objects():

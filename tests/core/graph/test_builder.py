@@ -73,7 +73,16 @@ def test_launch_with_a_builder_does_not_warn(device, code, one, numbers):
 def test_modes(device, mode):
     builder = device.create_graph_builder()
     builder.begin_building(mode) if mode else builder.begin_building()
-    builder.end_building().complete().close()
+    # An allocation outside of the stream's order is allowed in the default mode, "relaxed", alone.
+    status, address = driver.cuMemAlloc(64)
+    if mode in (None, "relaxed"):
+        assert status == 0
+        builder.end_building().complete().close()
+        assert driver.cuMemFree(address) == (0,)
+    else:
+        assert status == driver.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+        with pytest.raises(CUDAError, match="CAPTURE_INVALIDATED"):
+            builder.end_building()
 
 
 def test_wrong_modes(device):

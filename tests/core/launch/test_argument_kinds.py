@@ -143,12 +143,24 @@ def test_kernels_of_templates_and_graphs_are_checked(code, stream):
 
 @pytest.mark.parametrize("kind", ["b32", "b8 x[4]"])
 def test_untyped_parameters_accept_any_kind(stream, kind):
-    parameter = f".param .{kind}" if "[" in kind else f".param .{kind} x"
-    text = f".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k({parameter}) {{ ret; }}\n"
-    kernel = ObjectCode.from_ptx(text.encode()).get_kernel("k")
-    for value in (1, np.float32(1), np.int32(1), ctypes.c_float(1)):
+    parameter = f".param .align 4 .{kind}" if "[" in kind else f".param .{kind} x"
+    text = f"""
+        .version 7.0
+        .target sm_70
+        .address_size 64
+        .visible .global .align 4 .b32 seen;
+        .visible .entry k({parameter}) {{ .reg .b32 %r; ld.param.b32 %r, [x]; st.global.b32 [seen], %r; ret; }}
+    """
+    code = ObjectCode.from_ptx(text.encode())
+    kernel = code.get_kernel("k")
+    status, address, size = driver.cuLibraryGetGlobal(int(code.handle), b"seen")
+    assert status == 0 and size == 4
+    for value, arrived in ((1, np.int32(1)), (np.float32(1),) * 2, (np.int32(1),) * 2, (ctypes.c_float(1),) * 2):
         launch(stream, CONFIG, kernel, value)
-    stream.sync()
+        stream.sync()
+        seen = bytearray(4)
+        assert driver.cuMemcpyDtoH(seen, address, 4) == (0,)
+        assert seen == memoryview(arrived).cast("B")
 
 
 def test_cubins_are_checked_on_the_cpu_device_only(stream):

@@ -671,3 +671,5 @@ def test_random_objects_never_crash(echo, values):
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         launch(echo.stream, echo.one, echo.echoes[8], echo.buffer, *values)
     echo.stream.sync()
+    # The context is usable.
+    assert echo.of(8, 3) == (3).to_bytes(8, "little")

@@ -766,10 +766,14 @@ def test_stream_closed_before_its_memory(scope, resource):
     b = resource.allocate(64, stream=own)
     own.close()
     b.fill(1, stream=s)
+    content = np.zeros(b.size, np.uint8)  # virtual memory has whole pages
+    b.copy_to(content, stream=s)
+    s.sync()
+    assert (content == 1).all()
     b.close()
     own = scope["device"].create_stream()
     b = resource.allocate(64, stream=s)
     b.set_deallocation_stream(own)
     own.close()
     b.close()
-    gc.collect()
+    assert b.is_closed

@@ -25,13 +25,16 @@ def calls(device, stream, resource):
 
 
 def test_positional_and_keyword_arguments(device, stream, resource):
-    for method, right, _ in calls(device, stream, resource):
-        method(*right.values())
-    for method, right, _ in calls(device, stream, resource):
-        method(**right)
-    for method, right, _ in calls(device, stream, resource):
+    forms = (
+        lambda method, right: method(*right.values()),
+        lambda method, right: method(**right),
         # A keyword equal to the parameter's name, but another object.
-        method(**{"".join(list(name)): value for name, value in right.items()})
+        lambda method, right: method(**{"".join(list(name)): value for name, value in right.items()}),
+    )
+    for call in forms:
+        made = [call(method, right) for method, right, _ in calls(device, stream, resource)]
+        assert [type(it) for it in made] == [Event, Buffer, Buffer, type(None), type(None)]
+        assert made[1].size == made[2].size == BYTES
 
 
 def test_wrong_arguments_raise(device, stream, resource):

@@ -364,6 +364,8 @@ def test_closed_contexts(device, part):
 def test_objects_are_dropped_in_any_order(device, part, code, order):
     context = device.create_context(ContextOptions(resources=[part]))
     stream = context.create_stream()
+    device.sync()
+    used = device.memory_resource.attributes.used_mem_current
     buffer = device.allocate(4, stream=stream)
     launch(stream, LaunchConfig(grid=64, block=32), code.get_kernel("add"), buffer, np.int32(1))
     if order == "context first":
@@ -377,6 +379,7 @@ def test_objects_are_dropped_in_any_order(device, part, code, order):
     del context, stream, buffer
     gc.collect()
     device.sync()
+    assert device.memory_resource.attributes.used_mem_current == used
 
 
 def test_repeated_creation_leaves_nothing(device, part, green):

@@ -188,8 +188,10 @@ def test_cycles(device, code):
         node = Node()
         node.self, node.things = node, family(device, code)
         node.things["owner"] = Buffer.from_handle(node.things["buffer"].handle, 64, owner=node)
+        alive = weakref.ref(node)
         del node
         gc.collect()
+        assert alive() is None
 
 
 # ----------------------------------------------------------------------------------------------------------

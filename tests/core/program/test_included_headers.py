@@ -45,14 +45,15 @@ def test_name_expressions_survive_the_second_compilation():
 def test_headers_of_the_program_come_first(tmp_path):
     (tmp_path / "cuda_fp16.h").write_text("#define OWN 1\n")
     text = '#include <cuda_fp16.h>\nextern "C" __global__ void k() { static_assert(OWN == 1); }'
-    compiled(text, include_path=str(tmp_path))
+    assert b".entry k" in compiled(text, include_path=str(tmp_path)).code
     # A header that the folder lacks comes from the installed ones, and the folder keeps its place.
-    compiled("#include <cuda_bf16.h>\n" + text, include_path=str(tmp_path))
+    assert b".entry k" in compiled("#include <cuda_bf16.h>\n" + text, include_path=str(tmp_path)).code
 
 
 @needs("cudart")
 def test_a_source_that_compiles_does_not_see_them():
-    compiled('#if __has_include(<cuda_fp16.h>)\n#error seen\n#endif\nextern "C" __global__ void k() {}')
+    text = '#if __has_include(<cuda_fp16.h>)\n#error seen\n#endif\nextern "C" __global__ void k() {}'
+    assert b".entry k" in compiled(text).code
 
 
 @pytest.mark.parametrize(

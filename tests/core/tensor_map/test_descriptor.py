@@ -232,7 +232,7 @@ class TestEncoding:
 
     def test_dimensions_of_one_element_have_any_stride(self, buffer):
         view = StridedMemoryView.from_buffer(buffer, (1, 8, 16), (3, 16, 1), dtype=FLOAT)
-        view.as_tensor_map((1, 4, 8))
+        assert repr(view.as_tensor_map((1, 4, 8))) == "TensorMapDescriptor(tiled, rank=3, dtype=FLOAT32, swizzle=NONE)"
 
     def test_host_memory(self):
         with pytest.raises(ValueError, match="host memory"):
@@ -340,7 +340,8 @@ class TestLifetime:
 
     def test_foreign_memory(self, buffer):
         foreign = Buffer.from_handle(int(buffer.handle), 4096)
-        StridedMemoryView.from_buffer(foreign, (32, 32), dtype=FLOAT).as_tensor_map((4, 8))
+        view = StridedMemoryView.from_buffer(foreign, (32, 32), dtype=FLOAT)
+        assert view.as_tensor_map((4, 8)).device.device_id == foreign.device_id
 
     def test_bindings_replace_an_address(self, buffer, view):
         if not on_cpu_device():

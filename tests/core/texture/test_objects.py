@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import weakref
 
 import numpy
 import pytest
@@ -444,10 +445,12 @@ class TestLifetime:
             device.create_texture_object(resource=resource),
             device.create_surface_object(resource=resource),
         ]
+        alive = [weakref.ref(it) for it in objects]
         del array, resource
         for index in order:
             objects[index] = None
             gc.collect()
+        assert [it() for it in alive] == [None] * 3
 
     def test_destroyed_by_the_program(self, device, stream):
         array, _ = picture(device, stream, is_surface_load_store=True)
