@@ -9,6 +9,7 @@ import time
 import pytest
 
 from helpers.programs import python, start
+from helpers.waits import until_blocked
 
 HEADER = """
 import sys
@@ -182,7 +183,7 @@ def test_endless_kernel_can_be_interrupted():
     child = start(body)
     try:
         assert child.stdout.readline() == "started\n"
-        time.sleep(0.3)
+        until_blocked(child.pid, child.pid)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=30)
     finally:

@@ -295,6 +295,7 @@ import numpy as np
 c = ctypes.CDLL("libcuda.so.1")
 from cuda.bindings import driver
 from helpers.device import Module, check
+from helpers.waits import until_blocked
 check(driver.cuInit(0))
 context = check(driver.cuCtxCreate(None, 0, check(driver.cuDeviceGet(0))))
 module = Module.from_source('extern "C" __global__ void forever(volatile int *x) { while (*x == 0) ; }', kind="ptx")
@@ -310,7 +311,7 @@ assert c.cuLaunchHostFunc(stream, called, None) == 0
 assert c.cuStreamSynchronize(stream) == 0 and ran == [None]
 waiting = threading.Thread(target=c.cuCtxSynchronize, daemon=True)
 waiting.start()
-time.sleep(0.1)
+until_blocked(waiting.native_id)
 if sys.argv[1:] == ["fork"]:
     child = os.fork()
     if child == 0:

@@ -26,6 +26,7 @@ from helpers.doctor import (
     own_files,
     problem,
 )
+from helpers.waits import until
 
 # ---------------------------------------------------------------------------------------------------------
 # NVRTC
@@ -290,8 +291,9 @@ def test_driver_without_functions(fake_driver):
     assert errors(report)
 
 
-def test_interrupt_ends_the_examination(fake_driver):
-    path = fake_driver(ON_INIT="for(;;)pause()")
+def test_interrupt_ends_the_examination(fake_driver, tmp_path):
+    began = tmp_path / "began"
+    path = fake_driver(ON_INIT=f'fclose(fopen("{began}", "w"));for(;;)pause()')
     with subprocess.Popen(
         [sys.executable, "-m", "cupyrite"],
         env=environment(CUPYRITE_DEVICE=None, CUPYRITE_LIB_CUDA=path),
@@ -300,7 +302,7 @@ def test_interrupt_ends_the_examination(fake_driver):
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
-        time.sleep(1.5)
+        until(began.exists)
         # To the whole process group, as a terminal does.
         os.killpg(process.pid, signal.SIGINT)
         text = process.communicate(timeout=30)[1]

@@ -17,6 +17,7 @@ BEGINNING = """
 import ctypes, faulthandler, os, sys, threading, time
 faulthandler.dump_traceback_later(50, exit=True)
 from helpers.device import check
+from helpers.waits import until
 from cuda.bindings import driver
 
 HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -162,9 +163,7 @@ def test_destroying_a_stream_waits_for_its_callbacks_or_keeps_them(run):
         launch(s, lambda data: (time.sleep(0.01), seen.append(data)), k)
         check(driver.cuStreamDestroy(s))
     check(driver.cuCtxSynchronize())
-    end = time.monotonic() + 20
-    while len(seen) < 5 and time.monotonic() < end:
-        time.sleep(0.01)
+    until(lambda: len(seen) == 5)
     assert sorted(seen, key=lambda v: v or 0) == [None, 1, 2, 3, 4], seen
     print("done")
     """

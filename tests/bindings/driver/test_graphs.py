@@ -10,6 +10,7 @@ from cuda.bindings import driver
 
 from helpers.device import DeviceArray, Module, callback, check
 from helpers.threads import run_all
+from helpers.waits import until
 
 SOURCE = """
 extern "C" __global__ void add(int *p, int n) { atomicAdd(p, n); }
@@ -361,13 +362,13 @@ def test_capture_ends_with_its_stream_thread_or_context(shared_context):
     context = shared_context
     thread = threading.Thread(target=begin)
     run_all([thread])
-    # The driver notices the end of a thread a moment after its function returned.
-    for _ in range(100):
+
+    def allocate():
         status, pointer = driver.cuMemAlloc(256)
-        if status == Status.CUDA_SUCCESS:
-            break
-        time.sleep(0.01)
-    check(driver.cuMemFree(pointer))
+        return status == Status.CUDA_SUCCESS and pointer
+
+    # The driver notices the end of a thread a moment after its function returned.
+    check(driver.cuMemFree(until(allocate)))
 
 
 def test_legacy_stream_and_blocking_streams_during_capture(shared_context):
@@ -452,10 +453,7 @@ def test_user_objects_are_released_with_their_last_owner(graph, stream):
     time.sleep(0.02)
     assert released == []
     check(driver.cuGraphExecDestroy(exec_))
-    for _ in range(200):
-        if released:
-            break
-        time.sleep(0.01)
+    until(lambda: released)
     assert released == [42]
 
 

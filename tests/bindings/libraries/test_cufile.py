@@ -3,13 +3,13 @@
 import pickle
 import signal
 import subprocess
-import time
 
 import pytest
 from cuda import pathfinder
 from cuda.bindings import cufile
 
 from helpers.programs import start
+from helpers.waits import until_blocked
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def wait(child, seconds):
 
 def test_opening_the_driver_can_be_interrupted(library):
     child = open_driver(after="print(cufile.get_version() > 0, flush=True)")
-    time.sleep(1.5)
+    until_blocked(child.pid, child.pid)
     if child.poll() is None:
         child.send_signal(signal.SIGINT)
     out = wait(child, 20)
@@ -103,8 +103,9 @@ def test_opening_the_driver_can_be_interrupted(library):
 def test_gil_is_released_while_the_driver_opens(library):
     before = """
 import os, threading
+from helpers.waits import until_blocked
 def tick():
-    time.sleep(1)
+    until_blocked(os.getpid())
     print("tick", flush=True)
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=tick, daemon=True).start()

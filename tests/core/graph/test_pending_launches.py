@@ -11,6 +11,7 @@ PRELUDE = """
     from cuda.bindings import driver
     from cuda.core import Device, LEGACY_DEFAULT_STREAM, PER_THREAD_DEFAULT_STREAM, Stream
     from cuda.core.graph import GraphDefinition
+    from helpers.waits import until, until_blocked
 
     device = Device(0)
     device.set_current()
@@ -271,7 +272,7 @@ def test_a_context_that_is_reset_while_a_launch_runs():
     assert entered.wait(60)
     thread = threading.Thread(target=driver.cuDevicePrimaryCtxReset, args=(0,))
     thread.start()
-    time.sleep(0.05)
+    until_blocked(thread.native_id)
     graph.close()
     for _ in range(20):
         GraphDefinition().instantiate().close()
@@ -340,12 +341,13 @@ def test_updates_between_launches_in_a_thread_s_default_stream():
         graph[node].update(callback)
         del callback
         graph.launch(PER_THREAD_DEFAULT_STREAM)
-        until = time.monotonic() + 20
-        while len(calls) < len(alive) and time.monotonic() < until:
-            time.sleep(0.0005)
-    time.sleep(0.05)
-    for _ in range(60):
-        GraphDefinition().instantiate().close()
-    assert sum(reference() is not None for reference in alive) < 10
+        until(lambda: len(calls) == len(alive), pause=0.0005)
+
+    def most_are_released():
+        for _ in range(60):
+            GraphDefinition().instantiate().close()
+        return sum(reference() is not None for reference in alive) < 10
+
+    until(most_are_released)
     print("done")
     """)

@@ -375,6 +375,7 @@ THREADS = """
 import ctypes, gc, os, resource, sys, threading, time, weakref
 from cuda.core import Device, Linker, LinkerOptions, ObjectCode
 from cuda.core._utils.cuda_utils import CUDAError
+from helpers.waits import until
 device = Device(0)
 device.set_current()
 a, b = (ObjectCode.from_ptx(open(name, "rb").read(), name=name) for name in sys.argv[1:])
@@ -430,28 +431,19 @@ for i in range(60):
 """
 
 MANY_AT_ONCE = """
-made, linked = [], []
+from queue import LifoQueue
+made, linked = LifoQueue(), LifoQueue()
 def first():
     for _ in range(10):
-        made.append(make())
+        made.put(make())
 def second():
     for _ in range(10):
-        while True:
-            try:
-                linker = made.pop()
-                break
-            except IndexError:
-                time.sleep(0.001)
+        linker = made.get(timeout=100)
         link(linker)
-        linked.append(linker)
+        linked.put(linker)
 def third():
     for i in range(10):
-        while True:
-            try:
-                linker = linked.pop()
-                break
-            except IndexError:
-                time.sleep(0.001)
+        linker = linked.get(timeout=100)
         if i % 2:
             linker.close()
         del linker
@@ -460,7 +452,7 @@ for worker in workers:
     worker.start()
 for worker in workers:
     worker.join(100)
-assert not made and not linked
+assert made.empty() and linked.empty()
 """
 
 THEIR_THREADS_END = """
@@ -470,10 +462,7 @@ for linker in linkers[:3]:
     linker.close()
 del linkers, linker
 # The system lists a thread for a moment after it was waited for.
-end = time.monotonic() + 20
-while their_threads() and time.monotonic() < end:
-    time.sleep(0.01)
-assert their_threads() == 0
+until(lambda: their_threads() == 0)
 """
 
 CAPTURED = """
