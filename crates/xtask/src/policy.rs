@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::Error;
-use crate::environment::{Env, root, wheels};
+use crate::environment::{Env, read, root, wheels};
 use crate::report::output;
 
 /// Lines of a hand-written source file beyond which it is split (CONTRIBUTING.md).
@@ -66,6 +66,9 @@ fn check(root: &Path) -> Result<(), Error> {
             ));
         }
     }
+    let changelog = read(&root.join("CHANGELOG.md"))?;
+    let manifest = read(&root.join("Cargo.toml"))?;
+    violations.extend(release_violation(&changelog, &manifest));
     if violations.is_empty() {
         println!("{} files follow the policy", files.lines().count());
         Ok(())
@@ -78,6 +81,24 @@ fn check(root: &Path) -> Result<(), Error> {
 fn is_generated_stub(name: &str) -> bool {
     let folder = "python/cuda/bindings/";
     name.ends_with(".pyi") && name.starts_with(folder) && !name.contains("/_internal/")
+}
+
+/// Why the newest heading of the changelog is refused. It begins with "Unreleased" or the workspace's version.
+fn release_violation(changelog: &str, manifest: &str) -> Option<String> {
+    let version = (manifest.split_once("[workspace.package]"))
+        .and_then(|(_, rest)| rest.lines().find_map(|l| l.strip_prefix("version = ")))
+        .map(|version| version.trim_matches('"'));
+    let Some(version) = version else {
+        return Some("Cargo.toml: no version under [workspace.package]".into());
+    };
+    let newest = changelog.lines().find_map(|line| line.strip_prefix("## "));
+    let newest = newest.unwrap_or_default();
+    if newest == "Unreleased" || newest.split(' ').next() == Some(version) {
+        return None;
+    }
+    Some(format!(
+        "CHANGELOG.md: newest heading '{newest}'; expected 'Unreleased' or '{version}'"
+    ))
 }
 
 fn check_file(name: &str, text: &str, violations: &mut Vec<String>) {
@@ -155,12 +176,30 @@ pub fn wheel_size(rest: &[&str]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGER, check_file};
+    use super::{LONGER, check_file, release_violation};
 
     fn violations(name: &str, text: &str) -> usize {
         let mut violations = Vec::new();
         check_file(name, text, &mut violations);
         violations.len()
+    }
+
+    #[test]
+    fn the_newest_release_is_the_next_or_the_workspaces_version() {
+        let manifest = "[workspace.package]\nversion = \"0.2.0\"\n";
+        for heading in ["Unreleased", "0.2.0", "0.2.0 (2026-11-26)"] {
+            let changelog = format!("# Changelog\n\n## {heading}\n\n## 0.1.0\n");
+            assert_eq!(release_violation(&changelog, manifest), None, "{heading}");
+        }
+        for heading in ["0.1.0", "0.2", "Next", ""] {
+            let changelog = format!("# Changelog\n\n## {heading}\n\n## 0.2.0\n");
+            assert!(
+                release_violation(&changelog, manifest).is_some(),
+                "{heading}"
+            );
+        }
+        assert!(release_violation("# Changelog\n", manifest).is_some());
+        assert!(release_violation("## Unreleased\n", "").is_some());
     }
 
     #[test]
