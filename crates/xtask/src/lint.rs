@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::environment::{Env, cargo, root};
 use crate::report::{loud, note_gap, output};
-use crate::{Error, generate, links, names, policy, testing};
+use crate::{Error, commits, generate, links, names, policy, testing};
 
 /// Public modules, which have stubs.
 const STUBBED_MODULES: &[&str] = &[
@@ -42,6 +42,7 @@ pub fn lint(rest: &[&str]) -> Result<(), Error> {
     }
     loud(cargo().args(["fmt", "--all", "--check"]))?;
     policy::policy(&[])?;
+    commits::commits(&[])?;
     links::check(&root())?;
     names::check(&root())?;
     ruff(&["check"])?;

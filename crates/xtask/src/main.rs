@@ -5,6 +5,7 @@
 //! what it needs below the target folder, prints what it runs, and repeats no step whose inputs are unchanged.
 
 mod ci;
+mod commits;
 mod deny;
 mod environment;
 mod generate;
@@ -133,13 +134,18 @@ const COMMANDS: &[(&str, &[Command])] = &[
             ),
             (
                 "lint [--fix | --fast]",
-                "rustfmt, policy, links in Markdown, names, ruff, clippy; --fast leaves clippy out",
+                "rustfmt, policy, commits, links in Markdown, names, ruff, clippy; --fast leaves clippy out",
                 lint::lint,
             ),
             (
                 "policy",
                 "rules on files: length, generated headers, folders of one machine, unfinished code",
                 policy::policy,
+            ),
+            (
+                "commits [--message FILE]",
+                "subjects of commits: 72 characters, imperative, no merges; --message: of one to be made",
+                commits::commits,
             ),
             (
                 "deny [--advisories]",
