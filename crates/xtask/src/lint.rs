@@ -47,6 +47,7 @@ pub fn lint(rest: &[&str]) -> Result<(), Error> {
     names::check(&root())?;
     ruff(&["check"])?;
     ruff(&["format", "--check"])?;
+    loud(env.command().arg("tests/check_assertions.py"))?;
     if clippy {
         loud(cargo().args([
             "clippy",

@@ -134,7 +134,7 @@ const COMMANDS: &[(&str, &[Command])] = &[
             ),
             (
                 "lint [--fix | --fast]",
-                "rustfmt, policy, commits, links in Markdown, names, ruff, clippy; --fast leaves clippy out",
+                "rustfmt, policy, commits, links in Markdown, names, ruff, assertions, clippy; --fast: without clippy",
                 lint::lint,
             ),
             (
