@@ -1,7 +1,6 @@
 """Programs in the style of the CUDA Python documentation: each runs in a process of its own and prints its results.
 
-The programs are in tests/programs. Two chapters of the documentation have none, because `cuda.core` does not implement
-them yet: graphs, and `cuda.core.system`.
+The programs are in tests/programs, one for each chapter of the documentation.
 """
 
 import os
@@ -26,6 +25,7 @@ OUTPUT = {
         r"device: .+\nuuid: [0-9a-f-]{36}\nbus: [0-9A-Fa-f:.]{12}\npools: (True|False)\nwarp size: 32 threads a block: 1024\n"
     ),
     "core_event": "done: True\nclosed\n",
+    "core_graph": r"(?s:digraph dot \{.*\}\s*)launched 12 times: 797160\nclosed\n",
     "core_launch": (
         "buffers passed to a kernel\naddresses passed to a kernel\n"
         "three dimensions launched\ncooperative launched\n(cluster launched\n)?"
@@ -39,6 +39,7 @@ OUTPUT = {
     "core_overview": "capability known: True\nmemory known: True\nallocated: 65536\n",
     "core_program": r"c\+\+: NVRTC cubin\nc\+\+: ptx\nptx: cubin\nnvvm: ptx\n",
     "core_stream": "nonblocking: True priority: 0\nclosed\n",
+    "core_system": "devices known: True\ndriver known: True\nsame name: True\nsame device: True\n",
     "driver_and_nvrtc": r"blended 1048576 numbers\ndriver: CUDA_ERROR_INVALID_VALUE\nnvrtc: NVRTC_ERROR_COMPILATION\n",
     "legacy_module_names": "named: True\nsame count: True\nnvrtc: NVRTC_SUCCESS\n",
 }
