@@ -250,6 +250,9 @@ impl Env {
 
     /// Builds the wheels into a folder below the target folder, with further options of `distributions/assemble.py`.
     fn build_wheel_in(&self, name: &str, options: &[&str]) -> Result<PathBuf, Error> {
+        if let Some(wheel) = ci::given_wheel() {
+            return Ok(wheel);
+        }
         let folder = target().join(name);
         let inputs: Vec<PathBuf> = WHEEL_INPUTS.iter().map(|path| root().join(path)).collect();
         let mark = fingerprint(&inputs).to_string();

@@ -128,8 +128,8 @@ const COMMANDS: &[(&str, &[Command])] = &[
         "Checks",
         &[
             (
-                "ci [--list] [STEP ...]",
-                "everything CI checks, or the named steps",
+                "ci [--list | --wheel FILE] [STEP ...]",
+                "everything CI checks, or the named steps; with a wheel, builds none",
                 ci::ci,
             ),
             (
@@ -166,11 +166,6 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 "interface",
                 "compare the modules and the generator's tables with the manifests in api/interface",
                 lint::interface,
-            ),
-            (
-                "listings",
-                "run the listings beside the repository (../shared/listings), if they exist",
-                lint::listings,
             ),
             (
                 "wheel-size",
