@@ -42,10 +42,18 @@ fn timed(grid: u32, block: u32, body: &str) -> (Duration, Vec<u32>) {
 fn warps_and_blocks_sleep_at_the_same_time() {
     // One after the other, they would sleep for 1.6 seconds and for 12.8 seconds divided by the number of workers.
     for (grid, block) in [(1, 1024), (256, 32)] {
-        let (time, words) = timed(grid, block, &sleep_in_a_loop());
-        assert!(words.iter().all(|&n| n == 50));
-        assert!(time >= Duration::from_millis(50), "{grid} blocks: {time:?}");
-        assert!(time < Duration::from_millis(800), "{grid} blocks: {time:?}");
+        let mut times = Vec::new();
+        // A loaded machine wakes threads late: one launch in time is enough.
+        while times
+            .last()
+            .is_none_or(|&time| time >= Duration::from_millis(800))
+        {
+            assert!(times.len() < 5, "{grid} blocks: {times:?}");
+            let (time, words) = timed(grid, block, &sleep_in_a_loop());
+            assert!(words.iter().all(|&n| n == 50));
+            assert!(time >= Duration::from_millis(50), "{grid} blocks: {time:?}");
+            times.push(time);
+        }
     }
 }
 
