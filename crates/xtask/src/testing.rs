@@ -19,6 +19,8 @@ const BENCHMARKS: &[(&str, &str)] = &[
 ];
 /// The quick selection that runs with `CUPYRITE_STRICT_ABI=1`: files that carry the marker.
 const STRICT_ABI_TESTS: &[&str] = &["tests/bindings", "tests/core", "-m", "strict_abi"];
+/// Processes of pytest, at most: in each of them, kernels on the CPU device use every processor.
+const MOST_WORKERS: usize = 8;
 /// Seconds that `cargo xtask fuzz` runs.
 const FUZZ_SECONDS: &str = "60";
 
@@ -117,11 +119,19 @@ fn env_with_wheel<'w, 'a>(rest: &'w [&'a str]) -> Result<(Env, &'w [&'a str]), E
 
 fn python_tests(rest: &[&str]) -> Result<(), Error> {
     let (env, rest) = env_with_wheel(rest)?;
-    loud(
-        on_cpu_device(env.command())
-            .args(["-m", "pytest"])
-            .args(rest),
-    )
+    loud(pytest(&env, rest).args(rest))
+}
+
+/// pytest on the CPU device: the whole suite on all processors, chosen tests (words) in one process, where `--pdb` works.
+fn pytest(env: &Env, rest: &[&str]) -> Command {
+    let mut command = on_cpu_device(env.command());
+    command.args(["-m", "pytest"]);
+    if rest.is_empty() {
+        // pytest-xdist's `auto` counts cores, not the threads that run on them.
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        command.args(["--numprocesses", &processors.min(MOST_WORKERS).to_string()]);
+    }
+    command
 }
 
 /// `cargo xtask installations [--full] [WORD ...]`.
@@ -168,10 +178,8 @@ pub fn clients(rest: &[&str]) -> Result<(), Error> {
 /// The tests of bindings and core without the private layouts of CPython and other packages.
 fn strict_abi_tests(rest: &[&str]) -> Result<(), Error> {
     let (env, rest) = env_with_wheel(rest)?;
-    let mut command = on_cpu_device(env.command());
-    command
-        .args(["-m", "pytest"])
-        .env("CUPYRITE_STRICT_ABI", "1");
+    let mut command = pytest(&env, rest);
+    command.env("CUPYRITE_STRICT_ABI", "1");
     if rest.is_empty() {
         command.args(STRICT_ABI_TESTS);
     }
