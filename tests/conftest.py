@@ -6,11 +6,54 @@ tests of the CPU device itself carry `@pytest.mark.cpu`.
 
 import gc
 import os
+import pathlib
 import signal
 
 import pytest
 
 os.environ.setdefault("CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING", "1")
+
+
+# Files and folders that `cargo xtask test --quick` leaves out: together five sixths of the suite's time. They are about
+# leaks, exits of processes, builds, and what users read.
+SLOW = (
+    "bindings/cython",
+    "bindings/driver/test_callbacks.py",
+    "bindings/libraries/test_nvjitlink.py",
+    "bindings/test_fuzz_arguments.py",
+    "bindings/test_lifetimes.py",
+    "bindings/types/test_pod_memory.py",
+    "bindings/v2/test_leaks.py",
+    "core/checkpoint/test_process.py",
+    "core/graph/test_threads.py",
+    "core/ipc",
+    "core/memory/test_lifetime.py",
+    "core/objects/test_ctrl_c.py",
+    "core/objects/test_destroyed_by_program.py",
+    "core/objects/test_destroyed_matrix.py",
+    "core/objects/test_green_contexts.py",
+    "core/objects/test_lifetime.py",
+    "core/objects/test_process_exit.py",
+    "core/program/test_exit_while_compiling.py",
+    "core/tensor_map/test_descriptor.py",
+    "core/view/test_hostile_exporters.py",
+    "differential",
+    "doctor",
+    "packaging/test_distributions.py",
+    "packaging/test_docs.py",
+    "packaging/test_examples.py",
+    "packaging/test_gallery.py",
+    "packaging/test_interface.py",
+    "packaging/test_notebooks.py",
+    "packaging/test_pytest_plugin.py",
+    "packaging/test_rehearsal.py",
+    "packaging/test_site.py",
+    "packaging/test_stubs.py",
+    "packaging/test_testing_recipes.py",
+    "pathfinder/test_hostile_environments.py",
+    "pathfinder/test_wheels.py",
+)
+TESTS = pathlib.Path(__file__).parent
 
 
 def pytest_configure(config):
@@ -22,7 +65,16 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "strict_abi: exercises objects whose memory layout CUPYRITE_STRICT_ABI=1 avoids")
     config.addinivalue_line("markers", "installation: installs packages from PyPI (cargo xtask installations)")
     config.addinivalue_line("markers", "installation_full: as installation, and slow (--full)")
+    config.addinivalue_line("markers", "slow: left out by cargo xtask test --quick")
     config.addinivalue_line("filterwarnings", "ignore:.*CPU device.*:RuntimeWarning")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    slow = [TESTS / name for name in SLOW]
+    for item in items:
+        if any(item.path == path or path in item.path.parents for path in slow):
+            item.add_marker("slow")
 
 
 def pytest_collection_finish():

@@ -239,13 +239,18 @@ impl Env {
     /// Builds all wheels if one of their inputs changed since the last build. Returns that of `cupyrite`; the
     /// stand-ins lie in the same folder.
     pub fn build_wheel(&self) -> Result<PathBuf, Error> {
-        self.build_wheel_in("wheels", &[])
+        self.build_wheel_in("wheels", &["--release"])
+    }
+
+    /// Builds and installs Cupyrite unoptimised, from what the Rust tests are compiled from anyway.
+    pub fn debug_wheel(&self) -> Result<(), Error> {
+        self.install(&self.build_wheel_in("debug-wheels", &[])?)
     }
 
     /// The same for every system that the published wheels support, whatever the C library of this machine.
     pub fn build_manylinux_wheel(&self) -> Result<PathBuf, Error> {
         self.extra("release")?;
-        self.build_wheel_in("manylinux-wheels", &["--manylinux"])
+        self.build_wheel_in("manylinux-wheels", &["--release", "--manylinux"])
     }
 
     /// Builds the wheels into a folder below the target folder, with further options of `distributions/assemble.py`.
@@ -262,26 +267,23 @@ impl Env {
         {
             return Ok(wheel);
         }
-        step(
-            "wheels: building (optimised; the first time takes minutes)",
-            || {
-                let _ = fs::remove_dir_all(&folder);
-                quiet(
-                    self.command()
-                        .args(["distributions/assemble.py", "--out"])
-                        .arg(&folder)
-                        .args(options)
-                        .args(["--release", "--locked", "--interpreter"])
-                        .arg(self.python())
-                        .env("PYO3_PYTHON", self.python()),
-                    &log(name),
-                )?;
-                let wheel = find_wheel(&folder)?;
-                write(&stamp, &mark)?;
-                let size = fs::metadata(&wheel).map_or(0, |data| data.len());
-                Ok(format!("{:.1} MB", size as f64 / 1e6))
-            },
-        )?;
+        step("wheels: building (the first time takes minutes)", || {
+            let _ = fs::remove_dir_all(&folder);
+            quiet(
+                self.command()
+                    .args(["distributions/assemble.py", "--out"])
+                    .arg(&folder)
+                    .args(options)
+                    .args(["--locked", "--interpreter"])
+                    .arg(self.python())
+                    .env("PYO3_PYTHON", self.python()),
+                &log(name),
+            )?;
+            let wheel = find_wheel(&folder)?;
+            write(&stamp, &mark)?;
+            let size = fs::metadata(&wheel).map_or(0, |data| data.len());
+            Ok(format!("{:.1} MB", size as f64 / 1e6))
+        })?;
         find_wheel(&folder)
     }
 }

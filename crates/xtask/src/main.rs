@@ -43,6 +43,11 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 testing::test,
             ),
             (
+                "test --quick",
+                "without optimisation, examples of the documentation and slow Python tests: minutes",
+                testing::test,
+            ),
+            (
                 "test --python --wheel FILE [WORD ...]",
                 "the Python tests against a wheel that is already built",
                 testing::test,

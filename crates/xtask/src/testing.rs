@@ -36,6 +36,7 @@ pub fn demo(rest: &[&str]) -> Result<(), Error> {
 pub fn test(rest: &[&str]) -> Result<(), Error> {
     match rest {
         ["--gpu", rest @ ..] => gpu_tests(rest),
+        ["--quick"] => quick_tests(),
         ["--rust", rest @ ..] => rust_tests(rest),
         ["--python", rest @ ..] => python_tests(rest),
         ["--strict-abi", rest @ ..] => strict_abi_tests(rest),
@@ -44,33 +45,40 @@ pub fn test(rest: &[&str]) -> Result<(), Error> {
             python_tests(&[])
         }
         _ => Err(
-            "usage: cargo xtask test [--rust | --python | --strict-abi | --gpu] [--wheel FILE] [WORD ...]"
+            "usage: cargo xtask test [--quick | --rust | --python | --strict-abi | --gpu] [--wheel FILE] [WORD ...]"
                 .into(),
         ),
     }
 }
 
 fn rust_tests(rest: &[&str]) -> Result<(), Error> {
-    // Tests that compile CUDA C++ find NVRTC in the project's environment.
     let env = Env::ready()?;
-    let with_env = |mut command: Command| {
-        command
-            .env("PYO3_PYTHON", env.python())
-            .env("VIRTUAL_ENV", &env.folder);
-        on_cpu_device(command)
-    };
-    let nextest = output(cargo().args(["nextest", "--version"])).is_ok();
-    let runner: &[&str] = if nextest {
-        &["nextest", "run", "--workspace", "--no-fail-fast"]
-    } else {
-        &["test", "--workspace", "--all-targets"]
-    };
-    loud(with_env(cargo()).args(runner).args(rest))?;
+    loud(rust_runner(&env).args(rest))?;
     if rest.is_empty() {
-        loud(with_env(cargo()).args(["test", "--workspace", "--doc"]))?;
+        loud(cargo_in(&env).args(["test", "--workspace", "--doc"]))?;
         extension_tests(&env)?;
     }
     Ok(())
+}
+
+/// cargo for tests, which find NVRTC in the environment.
+fn cargo_in(env: &Env) -> Command {
+    let mut command = cargo();
+    command
+        .env("PYO3_PYTHON", env.python())
+        .env("VIRTUAL_ENV", &env.folder);
+    on_cpu_device(command)
+}
+
+/// The Rust tests but those of the documentation.
+fn rust_runner(env: &Env) -> Command {
+    let nextest = output(cargo().args(["nextest", "--version"])).is_ok();
+    let mut command = cargo_in(env);
+    command.args(match nextest {
+        true => ["nextest", "run", "--workspace", "--no-fail-fast"],
+        false => ["test", "--workspace", "--all-targets", "--no-fail-fast"],
+    });
+    command
 }
 
 /// The Rust tests of the extension module. `cargo test` cannot link them: an extension module leaves Python's symbols
@@ -132,6 +140,15 @@ fn pytest(env: &Env, rest: &[&str]) -> Command {
         command.args(["--numprocesses", &processors.min(MOST_WORKERS).to_string()]);
     }
     command
+}
+
+/// What a change breaks first, in about three minutes on two processors once everything is compiled: unoptimised, without the
+/// documentation's examples, and without tests that are marked slow.
+fn quick_tests() -> Result<(), Error> {
+    let env = Env::ready()?;
+    loud(&mut rust_runner(&env))?;
+    env.debug_wheel()?;
+    loud(pytest(&env, &[]).args(["-m", "not slow and not installation"]))
 }
 
 /// `cargo xtask installations [--full] [WORD ...]`.
