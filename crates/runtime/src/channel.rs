@@ -7,12 +7,10 @@ use cupyrite_sys::driver::CUarray_format as Format;
 use cupyrite_sys::runtime::{cudaChannelFormatDesc, cudaChannelFormatKind as ChannelKind};
 
 use crate::array;
-use crate::checked::{non_null, plain, put};
+use crate::checked::{non_null, put};
 use crate::context;
 use crate::entry::{EntryPoint, runtime_entry_points};
 use crate::errors::{Error, Res};
-
-plain!(cudaChannelFormatDesc);
 
 /// First and last kind of a range of formats that the driver numbers in the same order, and the driver's first format.
 const RUNS: [(ChannelKind, ChannelKind, Format); 4] = [

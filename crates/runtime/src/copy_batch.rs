@@ -3,7 +3,7 @@
 use cupyrite_sys::driver::{CUDA_MEMCPY3D_BATCH_OP, CUmemcpyAttributes};
 use cupyrite_sys::runtime::{cudaMemcpy3DBatchOp, cudaMemcpyAttributes};
 
-use crate::checked::{get, get_array, plain};
+use crate::checked::{get, get_array};
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
 use crate::stream::handle;
@@ -11,8 +11,6 @@ use crate::stream::handle;
 // The structures have the driver's layout and values.
 const _: () = assert!(size_of::<cudaMemcpyAttributes>() == size_of::<CUmemcpyAttributes>());
 const _: () = assert!(size_of::<cudaMemcpy3DBatchOp>() == size_of::<CUDA_MEMCPY3D_BATCH_OP>());
-plain!(CUmemcpyAttributes, CUDA_MEMCPY3D_BATCH_OP);
-
 runtime_entry_points! {
     fn memcpy_batch "cudaMemcpyBatchAsync" | "cudaMemcpyBatchAsync_ptsz"
         (to: u64, from: u64, sizes: u64, count: usize, attributes: u64, indices: u64, n: usize, stream: u64) {

@@ -11,13 +11,11 @@ use cupyrite_sys::runtime::{
     cudaExtent, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaPitchedPtr, cudaPos,
 };
 
-use crate::checked::{get, plain};
+use crate::checked::get;
 use crate::copy::{CopyDirection, Execution};
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::{context, peer};
-
-plain!(cudaMemcpy3DParms, cudaMemcpy3DPeerParms);
 
 /// Bytes per array element, the unit of positions and extents if an array takes part.
 pub(crate) fn element_bytes(array: CUarray) -> Res<usize> {

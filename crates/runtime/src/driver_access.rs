@@ -9,14 +9,12 @@ use cupyrite_sys::driver::{
 use cupyrite_sys::loader::per_thread_default_stream;
 use cupyrite_sys::runtime::{cudaIpcEventHandle_t, cudaIpcMemHandle_t};
 
-use crate::checked::{get, get_text, non_null, plain, put, put_optional};
+use crate::checked::{get, get_text, non_null, put, put_optional};
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::managed::same_layout;
 use crate::version::VERSION;
-
-plain!(CUuuid, CUipcEventHandle, CUipcMemHandle);
 
 /// The driver's values for `cudaEnableLegacyStream` and `cudaEnablePerThreadDefaultStream`.
 const LEGACY_STREAM: u64 = 1;

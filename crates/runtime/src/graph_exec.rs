@@ -5,13 +5,11 @@ use cupyrite_sys::driver::{
     CUgraphNode,
 };
 
-use crate::checked::{get, non_null, plain, put};
+use crate::checked::{get, non_null, put};
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Res;
 use crate::stream::handle;
-
-plain!(CUDA_GRAPH_INSTANTIATE_PARAMS);
 
 fn instantiate(out: u64, graph: u64, flags: u64) -> Res {
     non_null(out)?;

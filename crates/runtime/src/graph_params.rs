@@ -14,20 +14,13 @@ use cupyrite_sys::runtime::{
     cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaPos,
 };
 
-use crate::checked::{get, non_null, plain, put};
+use crate::checked::{get, non_null, put};
 use crate::copy::CopyDirection;
 use crate::copy_nd::{element_bytes, translate};
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::graph::{added, array, host_function};
 use crate::{context, execution_context, kernel};
-
-plain!(
-    cudaKernelNodeParams,
-    CUDA_MEMSET_NODE_PARAMS,
-    CUDA_MEM_ALLOC_NODE_PARAMS,
-    CUkernelNodeAttrValue,
-);
 
 /// The current context, for nodes that name one.
 fn current_context() -> Res<CUcontext> {

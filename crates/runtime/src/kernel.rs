@@ -5,17 +5,15 @@
 //! that.
 
 use cupyrite_sys::driver::{
-    CUfunc_cache, CUfunction, CUfunction_attribute, CUkernel, CUlaunchConfig, CUsharedconfig,
+    CUfunc_cache, CUfunction, CUfunction_attribute, CUkernel, CUsharedconfig,
 };
 use cupyrite_sys::runtime::{cudaFuncAttribute, cudaFuncAttributes, cudaSharedMemoryMode};
 
-use crate::checked::{get, non_null, plain, put, put_optional};
+use crate::checked::{get, non_null, put, put_optional};
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::launch;
-
-plain!(CUlaunchConfig);
 
 /// The function of a kernel in the current context.
 pub(crate) fn function(of: u64) -> Res<CUfunction> {

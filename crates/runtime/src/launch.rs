@@ -5,13 +5,11 @@ use std::ffi::c_void;
 use cupyrite_sys::driver::{CUdevice_attribute, CUfunction, CUlaunchConfig};
 use cupyrite_sys::runtime::{cudaLaunchConfig_t, dim3};
 
-use crate::checked::{get, plain};
+use crate::checked::get;
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::stream::handle;
-
-plain!(cudaLaunchConfig_t);
 
 /// Converts a launch configuration to the driver's.
 pub(crate) fn config<const PER_THREAD: bool>(of: cudaLaunchConfig_t) -> Res<CUlaunchConfig> {

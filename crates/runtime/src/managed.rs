@@ -3,13 +3,11 @@
 use cupyrite_sys::driver::{CUmem_advise, CUmem_range_attribute, CUmemLocation};
 use cupyrite_sys::runtime::cudaMemLocation;
 
-use crate::checked::{Plain, get, get_array, non_null, plain};
+use crate::checked::{Plain, get, get_array, non_null};
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Res;
 use crate::stream::handle;
-
-plain!(cudaMemLocation, CUmemLocation);
 
 /// The structure has the driver's layout and values.
 pub(crate) fn location(of: cudaMemLocation) -> CUmemLocation {

@@ -5,12 +5,10 @@ use std::ffi::c_char;
 use cupyrite_sys::driver::{CUdevice, CUdevice_attribute};
 use cupyrite_sys::runtime::{cudaDeviceProp, cudaDeviceProp_cuda12, cudaUUID_t};
 
-use crate::checked::{get, non_null, plain, put};
+use crate::checked::{get, non_null, put};
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::Res;
 use crate::{context, device};
-
-plain!(cudaDeviceProp);
 
 /// An attribute, convertible to the integer types of the structure's fields.
 struct Value(i32);

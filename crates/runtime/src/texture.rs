@@ -10,12 +10,10 @@ use cupyrite_sys::runtime::{
     cudaTextureFilterMode, cudaTextureReadMode,
 };
 
-use crate::checked::{get, non_null, plain, put};
+use crate::checked::{get, non_null, put};
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::{array, channel, context};
-
-plain!(cudaResourceDesc, cudaTextureDesc, CUDA_RESOURCE_VIEW_DESC);
 
 /// Converts a resource descriptor to the driver's.
 ///

@@ -85,8 +85,8 @@ macro_rules! c_functions {
 }
 pub(crate) use c_functions;
 
-/// Implements `Default` as all zero bytes for structs and unions.
-macro_rules! zero_default {
+/// Implements `Default` as all zero bytes, and [`Plain`](crate::checked::caller::Plain), for structs and unions.
+macro_rules! plain_structs {
     ($($name:ident)*) => {$(
         impl Default for $name {
             fn default() -> $name {
@@ -95,6 +95,9 @@ macro_rules! zero_default {
                 unsafe { std::mem::zeroed() }
             }
         }
+
+        // SAFETY: such a struct or union has no invalid bit patterns; C enums are integers.
+        unsafe impl $crate::checked::caller::Plain for $name {}
     )*};
 }
-pub(crate) use zero_default;
+pub(crate) use plain_structs;

@@ -43,7 +43,7 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
          #![allow(missing_docs, non_camel_case_types, non_snake_case, non_upper_case_globals)]\n\
          #![allow(clippy::too_many_arguments, clippy::useless_transmute)]\n\n\
          use std::ffi::*;\n\n\
-         use crate::abi::{{{entry}c_enums, c_functions, zero_default}};\n\
+         use crate::abi::{{{entry}c_enums, c_functions, plain_structs}};\n\
          use crate::loader::{{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable}};\n\n",
         lib.doc_url
     );
@@ -91,7 +91,7 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
     for r in &lib.records {
         record(&mut out, lib, r);
     }
-    out.push_str("zero_default! {\n");
+    out.push_str("plain_structs! {\n");
     for r in &lib.records {
         let _ = writeln!(out, "    {}", r.name);
     }

@@ -16,7 +16,7 @@
 
 use std::ffi::*;
 
-use crate::abi::{c_enums, c_functions, zero_default};
+use crate::abi::{c_enums, c_functions, plain_structs};
 use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 use super::driver::{CUresult, CUstream};
@@ -484,7 +484,7 @@ pub struct CUfileStatsLevel3 {
     pub per_gpu_stats: [CUfilePerGpuStats_t; 16],
 }
 
-zero_default! {
+plain_structs! {
     CUfileError
     CUfileDrvProps_nvfs
     CUfileDrvProps

@@ -16,7 +16,7 @@
 
 use std::ffi::*;
 
-use crate::abi::{EntryPoint, c_enums, c_functions, zero_default};
+use crate::abi::{EntryPoint, c_enums, c_functions, plain_structs};
 use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// Opaque target of a handle.
@@ -3678,7 +3678,7 @@ pub struct CUdevResource_st_cuda12 {
     pub anon0: CUdevResource_st_anon0_cuda12,
 }
 
-zero_default! {
+plain_structs! {
     CUuuid_st
     CUmemFabricHandle_st
     CUipcEventHandle_st

@@ -16,7 +16,7 @@
 
 use std::ffi::*;
 
-use crate::abi::{c_enums, c_functions, zero_default};
+use crate::abi::{c_enums, c_functions, plain_structs};
 use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// Opaque target of a handle.
@@ -65,7 +65,7 @@ c_enums! {
     }
 }
 
-zero_default! {}
+plain_structs! {}
 
 pub const NVJITLINK_ERROR_ARCH_MISMATCH: c_uint = 6;
 pub const NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS: c_uint = 3;

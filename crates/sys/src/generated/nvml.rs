@@ -16,7 +16,7 @@
 
 use std::ffi::*;
 
-use crate::abi::{c_enums, c_functions, zero_default};
+use crate::abi::{c_enums, c_functions, plain_structs};
 use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// Opaque target of a handle.
@@ -3379,7 +3379,7 @@ pub struct nvmlGpmMetricsGet_t_cuda12 {
     pub metrics: [nvmlGpmMetric_t; 210],
 }
 
-zero_default! {
+plain_structs! {
     nvmlPciInfoExt_v1_t
     nvmlPciInfo_st
     nvmlEccErrorCounts_st

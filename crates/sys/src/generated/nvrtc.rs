@@ -16,7 +16,7 @@
 
 use std::ffi::*;
 
-use crate::abi::{c_enums, c_functions, zero_default};
+use crate::abi::{c_enums, c_functions, plain_structs};
 use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 /// Opaque target of a handle.
@@ -65,7 +65,7 @@ pub struct nvrtcBundledHeadersInfo {
     pub numFiles: c_uint,
 }
 
-zero_default! {
+plain_structs! {
     nvrtcBundledHeadersInfo
 }
 

@@ -16,7 +16,7 @@
 
 use std::ffi::*;
 
-use crate::abi::{c_enums, c_functions, zero_default};
+use crate::abi::{c_enums, c_functions, plain_structs};
 use crate::loader::{CudaLibrary, PerThreadVariant, SymbolDescriptor, SymbolSlot, SymbolTable};
 
 pub use super::driver::{
@@ -3365,7 +3365,7 @@ pub struct cudaEventRecordNodeParams_cuda12 {
     pub event: cudaEvent_t,
 }
 
-zero_default! {
+plain_structs! {
     char1
     uchar1
     char2
