@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use cupyrite_sys::driver::{self as sys, CUdevice_attribute as Attribute};
+use cupyrite_sys::driver::{
+    self as sys, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUarray_format,
+    CUdevice_attribute as Attribute, CUresourcetype,
+};
 
 use crate::driver::array;
 use crate::driver::context::{self, Context};
@@ -21,26 +24,29 @@ use crate::texture::{
 static TEXTURES: HandleTable<TextureObject> = HandleTable::new(HandleKind::Texture);
 static SURFACES: HandleTable<SurfaceObject> = HandleTable::new(HandleKind::Surface);
 
-/// `CUDA_RESOURCE_DESC` as 64-bit words: the type, sixteen words of union, the flags.
-type ResourceWords = [u64; 18];
-/// `CUDA_TEXTURE_DESC` as 32-bit words.
-type TextureWords = [u32; 26];
-/// `CUDA_RESOURCE_VIEW_DESC` as 64-bit words: format, three extents, level and layer ranges as pairs, reserved words.
-type ViewWords = [u64; 14];
-
 /// A texture object's descriptors, as returned by queries.
 struct TextureObject {
     context: u64,
-    resource: ResourceWords,
-    descriptor: TextureWords,
-    view: Option<ViewWords>,
+    resource: CUDA_RESOURCE_DESC,
+    descriptor: CUDA_TEXTURE_DESC,
+    view: Option<CUDA_RESOURCE_VIEW_DESC>,
 }
+
+// SAFETY: the pointers in the descriptors are handles, which are never dereferenced.
+unsafe impl Send for TextureObject {}
+// SAFETY: shared references only read the descriptors.
+unsafe impl Sync for TextureObject {}
 
 /// A surface object's descriptor, as returned by queries.
 struct SurfaceObject {
     context: u64,
-    resource: ResourceWords,
+    resource: CUDA_RESOURCE_DESC,
 }
+
+// SAFETY: the pointers in the descriptor are handles, which are never dereferenced.
+unsafe impl Send for SurfaceObject {}
+// SAFETY: shared references only read the descriptor.
+unsafe impl Sync for SurfaceObject {}
 
 impl From<TextureError> for Code {
     fn from(_: TextureError) -> Self {
@@ -66,11 +72,6 @@ pub(crate) fn remove_context(context: u64) {
         removed
     });
 }
-
-const OF_ARRAY: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_ARRAY.0;
-const OF_MIPMAPPED: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0;
-const OF_LINEAR: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_LINEAR.0;
-const OF_PITCH_2D: u32 = sys::CUresourcetype::CU_RESOURCE_TYPE_PITCH2D.0;
 
 /// Attributes that limit textures over linear memory.
 const TEXTURE_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
@@ -98,14 +99,16 @@ impl TextureSource {
     }
 }
 
-fn source(context: &Context, words: &ResourceWords) -> Res<TextureSource> {
+fn source(context: &Context, resource: &CUDA_RESOURCE_DESC) -> Res<TextureSource> {
     // The flags are reserved and must be zero.
-    if words[17] as u32 != 0 {
+    if resource.flags != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    match words[0] as u32 {
-        OF_ARRAY => {
-            let array = array::find(words[1]).ok_or(Code::INVALID_VALUE)?;
+    match resource.resType {
+        CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
+            // SAFETY: any bits are a handle.
+            let handle = unsafe { resource.res.array.hArray };
+            let array = array::find(handle.addr() as u64).ok_or(Code::INVALID_VALUE)?;
             Ok(TextureSource {
                 resource: Resource::Array {
                     storage: array.storage().clone(),
@@ -114,8 +117,11 @@ fn source(context: &Context, words: &ResourceWords) -> Res<TextureSource> {
                 array: Some((array.flags(), array.size())),
             })
         }
-        OF_MIPMAPPED => {
-            let mipmapped = array::find_mipmapped(words[1]).ok_or(Code::INVALID_VALUE)?;
+        CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
+            // SAFETY: any bits are a handle.
+            let handle = unsafe { resource.res.mipmap.hMipmappedArray };
+            let mipmapped =
+                array::find_mipmapped(handle.addr() as u64).ok_or(Code::INVALID_VALUE)?;
             Ok(TextureSource {
                 resource: Resource::Mipmapped {
                     storage: mipmapped.storage().clone(),
@@ -123,9 +129,11 @@ fn source(context: &Context, words: &ResourceWords) -> Res<TextureSource> {
                 array: Some((mipmapped.flags(), mipmapped.size())),
             })
         }
-        OF_LINEAR => {
-            let [address, format, bytes] = [words[1], words[2], words[3]];
-            let format = memory_format(format)?;
+        CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
+            // SAFETY: a struct of integers, for which any bits are valid.
+            let linear = unsafe { resource.res.linear };
+            let (address, bytes) = (linear.devPtr, linear.sizeInBytes as u64);
+            let format = memory_format(linear.format, linear.numChannels)?;
             let elements = bytes / u64::from(format.element_bytes());
             if elements > limit(context, LINEAR_WIDTH)? {
                 return Err(Code::INVALID_VALUE);
@@ -140,10 +148,12 @@ fn source(context: &Context, words: &ResourceWords) -> Res<TextureSource> {
                 array: None,
             })
         }
-        OF_PITCH_2D => {
-            let [address, format, width, height, pitch] =
-                [words[1], words[2], words[3], words[4], words[5]];
-            let format = memory_format(format)?;
+        CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
+            // SAFETY: a struct of integers, for which any bits are valid.
+            let pitched = unsafe { resource.res.pitch2D };
+            let (address, pitch) = (pitched.devPtr, pitched.pitchInBytes as u64);
+            let (width, height) = (pitched.width as u64, pitched.height as u64);
+            let format = memory_format(pitched.format, pitched.numChannels)?;
             if width > limit(context, PITCH_2D_WIDTH)?
                 || height > limit(context, PITCH_2D_HEIGHT)?
                 || pitch > limit(context, PITCH_2D_PITCH)?
@@ -167,10 +177,9 @@ fn source(context: &Context, words: &ResourceWords) -> Res<TextureSource> {
     }
 }
 
-/// The format of linear memory: format and channel count in one word. Normalised and compressed formats apply to arrays
-/// only.
-fn memory_format(word: u64) -> Res<Format> {
-    Format::new(word as u32, (word >> 32) as u32)
+/// The format of linear memory. Normalised and compressed formats apply to arrays only.
+fn memory_format(format: CUarray_format, channels: u32) -> Res<Format> {
+    Format::new(format.0, channels)
         .filter(|f| {
             let normalised = matches!(f.kind, ChannelKind::Unorm | ChannelKind::Snorm);
             !f.is_compressed() && (!normalised || f.packing == Packing::Rgb10A2)
@@ -193,9 +202,8 @@ const MAX_ANISOTROPY: u32 = 16;
 /// Unnamed bits between the named flags, which NVIDIA's driver ignores.
 const IGNORED_FLAGS: u32 = 0x0C;
 
-fn descriptor(words: &TextureWords, source: &TextureSource) -> Res<TextureDescriptor> {
-    // SAFETY: the structure consists of 26 words without padding, and every bit pattern is valid.
-    let mut c = unsafe { std::mem::transmute::<TextureWords, sys::CUDA_TEXTURE_DESC>(*words) };
+fn descriptor(given: &CUDA_TEXTURE_DESC, source: &TextureSource) -> Res<TextureDescriptor> {
+    let mut c = *given;
     c.maxAnisotropy = c.maxAnisotropy.min(MAX_ANISOTROPY);
     c.flags &= !IGNORED_FLAGS;
     let descriptor = TextureDescriptor::from_c(&c)?;
@@ -206,7 +214,7 @@ fn descriptor(words: &TextureWords, source: &TextureSource) -> Res<TextureDescri
 }
 
 /// Validates the view of an array; a view of linear memory is ignored.
-fn view(words: &ViewWords, source: &TextureSource) -> Res<Option<ResourceView>> {
+fn view(given: &CUDA_RESOURCE_VIEW_DESC, source: &TextureSource) -> Res<Option<ResourceView>> {
     let Some((flags, size)) = source.array else {
         return Ok(None);
     };
@@ -214,15 +222,15 @@ fn view(words: &ViewWords, source: &TextureSource) -> Res<Option<ResourceView>> 
         Resource::Array { storage, .. } | Resource::Mipmapped { storage } => storage,
         _ => return Ok(None),
     };
-    let format = Format::of_view(words[0] as u32).ok_or(Code::INVALID_VALUE)?;
+    let format = Format::of_view(given.format.0).ok_or(Code::INVALID_VALUE)?;
     // A block-compressed view of an uncompressed array has four texels per element and dimension.
     let scale = u64::from(format.block() / storage.format().block());
-    if scale == 0 || [words[1], words[2], words[3]] != [size[0] * scale, size[1] * scale, size[2]] {
+    let extents = [given.width, given.height, given.depth].map(|extent| extent as u64);
+    if scale == 0 || extents != [size[0] * scale, size[1] * scale, size[2]] {
         return Err(Code::INVALID_VALUE);
     }
-    let pair = |word: u64| (word as u32, (word >> 32) as u32);
-    let (first_level, last_level) = pair(words[4]);
-    let (mut first_layer, mut last_layer) = pair(words[5]);
+    let (first_level, last_level) = (given.firstMipmapLevel, given.lastMipmapLevel);
+    let (mut first_layer, mut last_layer) = (given.firstLayer, given.lastLayer);
     if first_level > last_level || first_layer > last_layer {
         return Err(Code::INVALID_VALUE);
     }
@@ -256,26 +264,26 @@ fn create_texture(out: u64, resource_at: u64, descriptor_at: u64, view_at: u64) 
     non_null(resource_at)?;
     non_null(descriptor_at)?;
     let context = context::current()?;
-    let words = get::<ResourceWords>(resource_at)?;
-    let texture_words = get::<TextureWords>(descriptor_at)?;
-    let view_words = match view_at {
+    let given_resource = get::<CUDA_RESOURCE_DESC>(resource_at)?;
+    let given_descriptor = get::<CUDA_TEXTURE_DESC>(descriptor_at)?;
+    let given_view = match view_at {
         0 => None,
-        _ => Some(get::<ViewWords>(view_at)?),
+        _ => Some(get::<CUDA_RESOURCE_VIEW_DESC>(view_at)?),
     };
-    let source = source(&context, &words)?;
-    let descriptor = descriptor(&texture_words, &source)?;
-    let view = match &view_words {
-        Some(words) => view(words, &source)?,
+    let source = source(&context, &given_resource)?;
+    let descriptor = descriptor(&given_descriptor, &source)?;
+    let view = match &given_view {
+        Some(given) => view(given, &source)?,
         None => None,
     };
     let is_array = source.array.is_some();
     let texture = Texture::new(source.resource, descriptor, view.as_ref())?;
     let object = Arc::new(TextureObject {
         context: context.id,
-        resource: words,
-        descriptor: texture_words,
+        resource: given_resource,
+        descriptor: given_descriptor,
         // A view of linear memory is ignored.
-        view: view_words.filter(|_| is_array),
+        view: given_view.filter(|_| is_array),
     });
     let handle = TEXTURES.insert(fresh_id(), object);
     objects::insert_texture(handle, Arc::new(texture));
@@ -289,19 +297,21 @@ fn create_surface(out: u64, resource_at: u64) -> Res {
     non_null(out)?;
     non_null(resource_at)?;
     let context = context::current()?;
-    let words = get::<ResourceWords>(resource_at)?;
-    if words[0] as u32 != OF_ARRAY || words[17] as u32 != 0 {
+    let resource = get::<CUDA_RESOURCE_DESC>(resource_at)?;
+    if resource.resType != CUresourcetype::CU_RESOURCE_TYPE_ARRAY || resource.flags != 0 {
         return Err(Code::INVALID_VALUE);
     }
+    // SAFETY: any bits are a handle.
+    let handle = unsafe { resource.res.array.hArray };
     // `CUDA_ARRAY3D_SURFACE_LDST` is not required, as in NVIDIA's driver.
-    let array = array::find(words[1]).ok_or(Code::INVALID_VALUE)?;
+    let array = array::find(handle.addr() as u64).ok_or(Code::INVALID_VALUE)?;
     let surface = Surface::new(SurfaceDescriptor {
         storage: array.storage().clone(),
         level: array.level_number(),
     })?;
     let object = Arc::new(SurfaceObject {
         context: context.id,
-        resource: words,
+        resource,
     });
     let handle = SURFACES.insert(fresh_id(), object);
     objects::insert_surface(handle, Arc::new(surface));

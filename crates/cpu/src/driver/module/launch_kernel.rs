@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cupyrite_sys::driver::CUlaunchAttributeID as Attribute;
+use cupyrite_sys::driver::{CUlaunchAttributeID as Attribute, CUlaunchConfig};
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null};
@@ -142,20 +142,18 @@ driver_entry_points! {
     }
     fn launch_kernel_ex "cuLaunchKernelEx" | "cuLaunchKernelEx_ptsz" (config: u64, f: u64, params: u64, extra: u64) {
         non_null(config)?;
-        // `CUlaunchConfig`: grid, block and shared bytes as 32-bit words, then stream, attributes and attribute count.
-        let words = get::<[u32; 14]>(config)?;
-        let long = |i: usize| u64::from(words[i]) | u64::from(words[i + 1]) << 32;
-        let found = attributes(long(10), words[12])?;
+        let given = get::<CUlaunchConfig>(config)?;
+        let found = attributes(given.attrs.addr() as u64, given.numAttrs)?;
         let config = LaunchConfig {
-            grid: [words[0], words[1], words[2]],
-            block: [words[3], words[4], words[5]],
-            dynamic_shared: words[6],
+            grid: [given.gridDimX, given.gridDimY, given.gridDimZ],
+            block: [given.blockDimX, given.blockDimY, given.blockDimZ],
+            dynamic_shared: given.sharedMemBytes,
             cooperative: found.cooperative,
         };
         for event in &found.events {
             event::check(*event)?;
         }
-        let stream = launch(f, config, long(8), PER_THREAD, params, extra, &found.raw)?;
+        let stream = launch(f, config, given.hStream.addr() as u64, PER_THREAD, params, extra, &found.raw)?;
         for event in found.events {
             event::record_in(event, &stream)?;
         }
