@@ -78,7 +78,9 @@ fn missing(lib: &LibraryApi) -> Result<i64, String> {
 fn capsules(api: &Api) -> Result<String, String> {
     let mut modules = String::new();
     let mut tables = String::new();
-    let mut count = 0;
+    // Where the functions of a module begin follows from the lengths, so that a new function changes its own lines only.
+    let mut firsts = String::new();
+    let mut next = "0".to_owned();
     for lib in &api.libraries {
         let functions = lib.cython_functions()?;
         if functions.is_empty() {
@@ -88,18 +90,16 @@ fn capsules(api: &Api) -> Result<String, String> {
         let upper = name.to_uppercase();
         let _ = writeln!(
             modules,
-            "CapsuleModule {{ name: \"{}\", library: CudaLibrary::{}, missing: missing_status::<{}>, first: {count}, sources: &{upper}, \
+            "CapsuleModule {{ name: \"{}\", library: CudaLibrary::{}, missing: missing_status::<{}>, first: {upper}_FIRST, sources: {upper}, \
              texts: {upper}_TEXTS }},",
             module(lib),
             loader_variant(lib),
             missing(lib)?
         );
         let mut texts = String::new();
-        let _ = writeln!(
-            tables,
-            "#[rustfmt::skip]\nstatic {upper}: [u16; {}] = [",
-            functions.len()
-        );
+        let _ = writeln!(firsts, "const {upper}_FIRST: usize = {next};");
+        next = format!("{upper}_FIRST + {upper}.len()");
+        let _ = writeln!(tables, "#[rustfmt::skip]\nconst {upper}: &[u16] = &[");
         for f in &functions {
             let source = match &f.function {
                 Some(function) => format!("{name}::Symbol::{function} as u16"),
@@ -112,7 +112,6 @@ fn capsules(api: &Api) -> Result<String, String> {
             tables,
             "];\n\n#[rustfmt::skip]\nstatic {upper}_TEXTS: &str = concat!(\n{texts});\n\n"
         );
-        count += functions.len();
     }
     Ok(format!(
         "//! The functions of the Cython modules, with the texts of their C types.\n//!\n{HEADER}\n\n\
@@ -120,7 +119,8 @@ fn capsules(api: &Api) -> Result<String, String> {
          use cupyrite_sys::*;\n\n\
          use crate::bindings::cython::{{BUILTIN, Builtin, CapsuleModule, missing_status}};\n\n\
          /// Number of functions of all modules.\n\
-         pub const COUNT: usize = {count};\n\n\
+         pub const COUNT: usize = {next};\n\n\
+         {firsts}\n\
          /// The modules.\n\
          #[rustfmt::skip]\n\
          pub static MODULES: [CapsuleModule; {n}] = [\n{modules}];\n\n\

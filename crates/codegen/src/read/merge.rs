@@ -463,7 +463,7 @@ fn entry_points(
                     .any(|k| version == Some(k.0) && k.1 == proto.canonical)
             {
                 return Err(format!(
-                    "{symbol}: no PFN typedef of {} has its signature, {} ({version:?} of {known:?})",
+                    "{symbol}: no typedef PFN_{}_vVERSION of the header of typedefs has its signature, {} ({version:?} of {known:?})",
                     key.0, proto.canonical
                 ));
             }

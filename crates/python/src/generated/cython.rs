@@ -8,24 +8,34 @@ use cupyrite_sys::*;
 use crate::bindings::cython::{BUILTIN, Builtin, CapsuleModule, missing_status};
 
 /// Number of functions of all modules.
-pub const COUNT: usize = 1377;
+pub const COUNT: usize = CUDLA_FIRST + CUDLA.len();
+
+const DRIVER_FIRST: usize = 0;
+const RUNTIME_FIRST: usize = DRIVER_FIRST + DRIVER.len();
+const NVRTC_FIRST: usize = RUNTIME_FIRST + RUNTIME.len();
+const NVJITLINK_FIRST: usize = NVRTC_FIRST + NVRTC.len();
+const NVVM_FIRST: usize = NVJITLINK_FIRST + NVJITLINK.len();
+const NVFATBIN_FIRST: usize = NVVM_FIRST + NVVM.len();
+const NVML_FIRST: usize = NVFATBIN_FIRST + NVFATBIN.len();
+const CUFILE_FIRST: usize = NVML_FIRST + NVML.len();
+const CUDLA_FIRST: usize = CUFILE_FIRST + CUFILE.len();
 
 /// The modules.
 #[rustfmt::skip]
 pub static MODULES: [CapsuleModule; 9] = [
-CapsuleModule { name: "cydriver", library: CudaLibrary::Driver, missing: missing_status::<500>, first: 0, sources: &DRIVER, texts: DRIVER_TEXTS },
-CapsuleModule { name: "cyruntime", library: CudaLibrary::Runtime, missing: missing_status::<36>, first: 526, sources: &RUNTIME, texts: RUNTIME_TEXTS },
-CapsuleModule { name: "cynvrtc", library: CudaLibrary::Nvrtc, missing: missing_status::<3>, first: 870, sources: &NVRTC, texts: NVRTC_TEXTS },
-CapsuleModule { name: "cynvjitlink", library: CudaLibrary::NvJitLink, missing: missing_status::<-42>, first: 899, sources: &NVJITLINK, texts: NVJITLINK_TEXTS },
-CapsuleModule { name: "cynvvm", library: CudaLibrary::Nvvm, missing: missing_status::<-42>, first: 915, sources: &NVVM, texts: NVVM_TEXTS },
-CapsuleModule { name: "cynvfatbin", library: CudaLibrary::NvFatbin, missing: missing_status::<-42>, first: 929, sources: &NVFATBIN, texts: NVFATBIN_TEXTS },
-CapsuleModule { name: "cynvml", library: CudaLibrary::Nvml, missing: missing_status::<-42>, first: 941, sources: &NVML, texts: NVML_TEXTS },
-CapsuleModule { name: "cycufile", library: CudaLibrary::CuFile, missing: missing_status::<-1>, first: 1319, sources: &CUFILE, texts: CUFILE_TEXTS },
-CapsuleModule { name: "cycudla", library: CudaLibrary::Cudla, missing: missing_status::<-42>, first: 1364, sources: &CUDLA, texts: CUDLA_TEXTS },
+CapsuleModule { name: "cydriver", library: CudaLibrary::Driver, missing: missing_status::<500>, first: DRIVER_FIRST, sources: DRIVER, texts: DRIVER_TEXTS },
+CapsuleModule { name: "cyruntime", library: CudaLibrary::Runtime, missing: missing_status::<36>, first: RUNTIME_FIRST, sources: RUNTIME, texts: RUNTIME_TEXTS },
+CapsuleModule { name: "cynvrtc", library: CudaLibrary::Nvrtc, missing: missing_status::<3>, first: NVRTC_FIRST, sources: NVRTC, texts: NVRTC_TEXTS },
+CapsuleModule { name: "cynvjitlink", library: CudaLibrary::NvJitLink, missing: missing_status::<-42>, first: NVJITLINK_FIRST, sources: NVJITLINK, texts: NVJITLINK_TEXTS },
+CapsuleModule { name: "cynvvm", library: CudaLibrary::Nvvm, missing: missing_status::<-42>, first: NVVM_FIRST, sources: NVVM, texts: NVVM_TEXTS },
+CapsuleModule { name: "cynvfatbin", library: CudaLibrary::NvFatbin, missing: missing_status::<-42>, first: NVFATBIN_FIRST, sources: NVFATBIN, texts: NVFATBIN_TEXTS },
+CapsuleModule { name: "cynvml", library: CudaLibrary::Nvml, missing: missing_status::<-42>, first: NVML_FIRST, sources: NVML, texts: NVML_TEXTS },
+CapsuleModule { name: "cycufile", library: CudaLibrary::CuFile, missing: missing_status::<-1>, first: CUFILE_FIRST, sources: CUFILE, texts: CUFILE_TEXTS },
+CapsuleModule { name: "cycudla", library: CudaLibrary::Cudla, missing: missing_status::<-42>, first: CUDLA_FIRST, sources: CUDLA, texts: CUDLA_TEXTS },
 ];
 
 #[rustfmt::skip]
-static DRIVER: [u16; 526] = [
+const DRIVER: &[u16] = &[
     driver::Symbol::cuArray3DCreate as u16,
     driver::Symbol::cuArray3DGetDescriptor as u16,
     driver::Symbol::cuArrayCreate as u16,
@@ -1085,7 +1095,7 @@ static DRIVER_TEXTS: &str = concat!(
 );
 
 #[rustfmt::skip]
-static RUNTIME: [u16; 344] = [
+const RUNTIME: &[u16] = &[
     runtime::Symbol::cudaArrayGetInfo as u16,
     runtime::Symbol::cudaArrayGetMemoryRequirements as u16,
     runtime::Symbol::cudaArrayGetPlane as u16,
@@ -1781,7 +1791,7 @@ static RUNTIME_TEXTS: &str = concat!(
 );
 
 #[rustfmt::skip]
-static NVRTC: [u16; 29] = [
+const NVRTC: &[u16] = &[
     nvrtc::Symbol::nvrtcAddNameExpression as u16,
     nvrtc::Symbol::nvrtcCompileProgram as u16,
     nvrtc::Symbol::nvrtcCreateProgram as u16,
@@ -1847,7 +1857,7 @@ static NVRTC_TEXTS: &str = concat!(
 );
 
 #[rustfmt::skip]
-static NVJITLINK: [u16; 16] = [
+const NVJITLINK: &[u16] = &[
     nvjitlink::Symbol::nvJitLinkAddData as u16,
     nvjitlink::Symbol::nvJitLinkAddFile as u16,
     nvjitlink::Symbol::nvJitLinkComplete as u16,
@@ -1887,7 +1897,7 @@ static NVJITLINK_TEXTS: &str = concat!(
 );
 
 #[rustfmt::skip]
-static NVVM: [u16; 14] = [
+const NVVM: &[u16] = &[
     nvvm::Symbol::nvvmAddModuleToProgram as u16,
     nvvm::Symbol::nvvmCompileProgram as u16,
     nvvm::Symbol::nvvmCreateProgram as u16,
@@ -1923,7 +1933,7 @@ static NVVM_TEXTS: &str = concat!(
 );
 
 #[rustfmt::skip]
-static NVFATBIN: [u16; 12] = [
+const NVFATBIN: &[u16] = &[
     nvfatbin::Symbol::nvFatbinAddCubin as u16,
     nvfatbin::Symbol::nvFatbinAddIndex as u16,
     nvfatbin::Symbol::nvFatbinAddLTOIR as u16,
@@ -1955,7 +1965,7 @@ static NVFATBIN_TEXTS: &str = concat!(
 );
 
 #[rustfmt::skip]
-static NVML: [u16; 378] = [
+const NVML: &[u16] = &[
     nvml::Symbol::nvmlComputeInstanceDestroy as u16,
     nvml::Symbol::nvmlComputeInstanceGetInfo_v2 as u16,
     nvml::Symbol::nvmlDeviceClearAccountingPids as u16,
@@ -2719,7 +2729,7 @@ static NVML_TEXTS: &str = concat!(
 );
 
 #[rustfmt::skip]
-static CUFILE: [u16; 45] = [
+const CUFILE: &[u16] = &[
     cufile::Symbol::cuFileBatchIOCancel as u16,
     cufile::Symbol::cuFileBatchIODestroy as u16,
     cufile::Symbol::cuFileBatchIOGetStatus as u16,
@@ -2817,7 +2827,7 @@ static CUFILE_TEXTS: &str = concat!(
 );
 
 #[rustfmt::skip]
-static CUDLA: [u16; 13] = [
+const CUDLA: &[u16] = &[
     cudla::Symbol::cudlaCreateDevice as u16,
     cudla::Symbol::cudlaDestroyDevice as u16,
     cudla::Symbol::cudlaDeviceGetAttribute as u16,
