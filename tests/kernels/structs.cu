@@ -1,6 +1,6 @@
 // Structures by value and by pointer.
-struct Small { char tag; short s; int i; };                 // 8 bytes
-struct Mixed { double d; char c; float f[3]; long long l; }; // 32 bytes
+struct Small { signed char tag; short s; int i; };                 // 8 bytes
+struct Mixed { double d; signed char c; float f[3]; long long l; }; // 32 bytes
 struct alignas(16) Wide { float v[8]; };                    // 32 bytes
 struct Node { int value; Node* next; };
 struct Empty {};
