@@ -8,7 +8,7 @@ use cupyrite_sys::driver::{
 };
 
 use crate::context::capture_mode::RelaxedCapture;
-use crate::context::{Context, Device};
+use crate::context::{Context, ContextGuard, Device};
 use crate::error::{Error, Result, driver};
 use crate::memory::location::MemoryLocation;
 use crate::stream::Stream;
@@ -113,6 +113,10 @@ unsafe fn copy_with_attributes(
     if has_default_handle(stream) {
         return None;
     }
+    let _entered = match enter_context_of(stream) {
+        Ok(entered) => entered,
+        Err(error) => return Some(Err(error)),
+    };
     let mut attributes = options.attributes();
     let mut index = 0usize;
     let handle = stream.handle();
@@ -153,6 +157,11 @@ unsafe fn copy_with_attributes(
                 )))
             })
     }
+}
+
+/// Makes the stream's context current: unlike other copies, batched ones take the context from the thread (driver 580).
+fn enter_context_of(stream: &Stream) -> Result<ContextGuard> {
+    stream.context()?.enter()
 }
 
 /// Whether the handle is that of a default stream: 0 or 1 for the legacy one, 2 for the per-thread one
@@ -225,6 +234,10 @@ pub unsafe fn copy_batch_async(
 ///
 /// Same as [`copy_batch_async`].
 unsafe fn copy_batch(copies: &[(CopyRange, CopyOptions)], stream: &Stream) -> Option<Result<()>> {
+    let _entered = match enter_context_of(stream) {
+        Ok(entered) => entered,
+        Err(error) => return Some(Err(error)),
+    };
     let count = copies.len();
     let mut destinations: Vec<CUdeviceptr> = copies.iter().map(|copy| copy.0.0).collect();
     let mut sources: Vec<CUdeviceptr> = copies.iter().map(|copy| copy.0.1).collect();

@@ -76,13 +76,16 @@ fn was_freed_by_reset(
     context: Option<&Context>,
     stream: &Stream,
 ) -> bool {
+    if error.status() == Some(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+        // The driver says so, also of a reset after a fault, when it no longer returns the handle of the context.
+        return true;
+    }
     let is_refusal = matches!(
         error.status(),
         Some(
             CUresult::CUDA_ERROR_INVALID_VALUE
                 | CUresult::CUDA_ERROR_INVALID_CONTEXT
                 | CUresult::CUDA_ERROR_INVALID_HANDLE
-                | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
         )
     );
     let mut contexts = [
