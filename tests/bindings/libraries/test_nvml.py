@@ -27,6 +27,13 @@ def device():
     return nvml.device_get_handle_by_index_v2(0)
 
 
+def test_functions_have_the_name_of_the_c_function():
+    assert nvml.init_v2._symbol == "nvmlInit_v2"
+    assert nvml.device_get_memory_info_v2._symbol == "nvmlDeviceGetMemoryInfo_v2"
+    assert driver.cuMemAlloc._symbol == "cuMemAlloc_v2"
+    assert nvml.check_status._symbol is None
+
+
 def test_initialization_is_counted():
     script = """
 from cuda.bindings import nvml

@@ -222,6 +222,15 @@ unsafe extern "C" fn get_name(object: *mut ffi::PyObject, _: *mut c_void) -> *mu
     guard(|| cpython::from_str(unsafe { function_of(object) }.name))
 }
 
+/// The C function that is called, with the suffix of its ABI version; None if there is none. `cuda.core` names it in errors.
+unsafe extern "C" fn get_symbol(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
+    // SAFETY: called with an instance.
+    guard(|| match unsafe { function_of(object) }.export() {
+        Some(symbol) => cpython::from_str(symbol),
+        None => Ok(cpython::none()),
+    })
+}
+
 unsafe extern "C" fn get_doc(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: called with an instance.
     guard(|| cpython::from_str(&docstring::of(unsafe { function_of(object) })))
@@ -312,6 +321,7 @@ fn make_type() -> R<Owned> {
         getter(c"__name__", get_name),
         getter(c"__qualname__", get_name),
         getter(c"__doc__", get_doc),
+        getter(c"_symbol", get_symbol),
         getter(c"__text_signature__", get_text_signature),
         // SAFETY: all fields may be null; a zeroed entry terminates the table.
         unsafe { std::mem::zeroed() },

@@ -3,7 +3,7 @@
 from cuda.bindings import nvml
 
 from ._mapping import Mapping
-from ._nvml import call
+from ._nvml import call, symbol
 from .typing import InforomObject
 
 __all__ = ["InforomInfo", "MigInfo", "NvlinkInfo", "checked"]
@@ -181,7 +181,8 @@ class _NvlinkInfo:
             if getattr(nvml.NvlinkVersion, f"VERSION_{name}") == number:
                 return version
         raise RuntimeError(
-            f"nvmlDeviceGetNvLinkVersion returned {number} for link {self._link}, which this package does not know"
+            f"{symbol('device_get_nvlink_version')} returned {number} for link {self._link}, "
+            "which this package does not know"
         )
 
 

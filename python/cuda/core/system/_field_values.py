@@ -2,7 +2,7 @@
 
 from cuda.bindings import nvml
 
-from ._nvml import call
+from ._nvml import call, symbol
 from .typing import FieldId
 
 __all__ = ["FieldValue", "FieldValues", "checked_ids"]
@@ -86,7 +86,7 @@ class FieldValue:
             try:
                 nvml.check_status(status)
             except nvml.NvmlError as error:
-                error.args = (f"nvmlDeviceGetFieldValues, field {self.field_id!r}: {error}",)
+                error.args = (f"{symbol('device_get_field_values')}, field {self.field_id!r}: {error}",)
                 raise
         kind = int(self._data.value_type)
         if kind >= len(_MEMBERS):

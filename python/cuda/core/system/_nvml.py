@@ -10,7 +10,7 @@ import threading
 
 from cuda.bindings import nvml
 
-__all__ = ["Handle", "call", "generation", "handle_of", "initialize", "is_initialized"]
+__all__ = ["Handle", "call", "generation", "handle_of", "initialize", "is_initialized", "symbol"]
 
 _lock = threading.Lock()
 _generation = 0  # Number of initialisations, forks included; handles of earlier generations are looked up again.
@@ -132,6 +132,11 @@ def call(name, *arguments):
             raise
 
 
+def symbol(name):
+    """The C function that the function `name` of the bindings calls, with the suffix of its version."""
+    return getattr(nvml, name)._symbol
+
+
 # What a call needs: a word of its name, and the devices or permissions for which NVIDIA documents it.
 _NEEDS = (
     ("fan", "a discrete product with fans; changing a fan requires root"),
@@ -170,9 +175,7 @@ _PERMISSION = "the user lacks the permission: run as root, or ask the administra
 
 def _explain(error, function):
     """Prefix the error's text with NVML's name of the function, and append what the call needs."""
-    # The last section of a function's doc begins with the C function: "nvmlInit_v2: NVML API, Initialization and Cleanup".
-    symbol = (function.__doc__ or "").rpartition("\nSee\n---\n")[2].partition(":")[0] or function.__name__
-    text = f"{symbol}: {error}"
+    text = f"{symbol(function.__name__)}: {error}"
     if isinstance(error, nvml.NoPermissionError):
         text += f"; {_PERMISSION}"
     if isinstance(error, nvml.NoPermissionError | nvml.NotSupportedError | nvml.FunctionNotFoundError):
