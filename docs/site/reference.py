@@ -25,6 +25,8 @@ cuda.bindings._v2.driver cuda.bindings._v2.runtime cuda.bindings._v2.nvrtc cuda.
 CONSTRUCTORS = ("__init__", "__new__")
 #: Decorators whose constructor has a parameter for each field.
 DATA_CLASSES = ("dataclass", "options")
+#: Functions that make a property of the type that their first argument is.
+PROPERTY_HELPERS = ("reading",)
 #: Members of each handle and structure of cuda.bindings: described once, at the beginning of the page.
 COMMON = {
     "getPtr": "Handles and structures have `getPtr()`: the address of the C value, which stays the same while the object lives."
@@ -102,7 +104,7 @@ class Stubs:
         home, nodes = self._locate(module, name)
         node = nodes[0]
         assert isinstance(node, ast.ClassDef)
-        bases, members = [], _for_type_checkers(node.body)
+        bases, members = [], [_read_as_property(member) for member in _for_type_checkers(node.body)]
         for base in map(ast.unparse, node.bases):
             private = base.startswith("_") and not ENUM.search(base)
             nodes = self.definition(home, base) if private else []
@@ -162,6 +164,16 @@ def _for_type_checkers(body: list[ast.stmt]) -> list[ast.stmt]:
             out.append(node)
     overloaded = {node.name for node in out if _has_decorator(node, "overload")}
     return [n for n in out if getattr(n, "name", None) not in overloaded or _has_decorator(n, "overload")]
+
+
+def _read_as_property(node: ast.stmt) -> ast.stmt:
+    """`name = reading(int, ...)` as the property that it makes."""
+    if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
+        return node
+    target, call = node.targets[0], node.value
+    if not (isinstance(target, ast.Name) and isinstance(call.func, ast.Name) and call.func.id in PROPERTY_HELPERS):
+        return node
+    return ast.parse(f"@property\ndef {target.id}(self) -> {ast.unparse(call.args[0])}: ...").body[0]
 
 
 def _has_decorator(node: ast.stmt, name: str) -> bool:

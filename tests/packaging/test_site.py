@@ -117,6 +117,13 @@ class Derived(_Base):
     ]
 
 
+def test_properties_that_a_helper_makes_are_described(pages):
+    page = pages["cuda.core.system.md"]
+    entry = page.partition("{ #Device.cuda_compute_capability }")[2].partition("\n#### ")[0]
+    assert "cuda_compute_capability: tuple[int, int]" in entry and "Compute capability" in entry
+    assert "_Queried" not in page
+
+
 def test_members_of_private_bases_are_described(pages):
     assert "{ #DeviceMemoryResource.allocate }" in pages["cuda.core.md"]
     assert "`_MemPool`" not in pages["cuda.core.md"]

@@ -16,8 +16,8 @@ HERE = pathlib.Path(__file__).parent
 MODULES = ["driver", "runtime", "nvrtc", "nvjitlink", "nvvm", "nvfatbin", "nvml", "cufile", "cudla"]
 MODULES += ["_v2.driver", "_v2.nvrtc", "_v2.runtime"]
 
-#: Python modules that strict checks leave out: internal ones without annotations, and one that raises.
-NOT_STRICT = ("cuda.core.system.", "cuda.core._html", "cuda.core.experimental")
+#: Python modules that strict checks leave out: an internal one without annotations, and one that raises.
+NOT_STRICT = ("cuda.core._html", "cuda.core.experimental")
 
 GOOD = """
 from __future__ import annotations
@@ -328,6 +328,42 @@ def main() -> None:
 main()
 """
 
+GOOD_SYSTEM = """
+from typing import assert_type
+
+from cuda.core import Device, system
+from cuda.core.system.typing import AddressingMode, ClocksEventReasons, GpuTopologyLevel
+
+device = system.Device(index=0)
+assert_type(device.index, int)
+assert_type(device.name, str)
+assert_type(device.cuda_compute_capability, tuple[int, int])
+assert_type(device.current_clock_event_reasons, list[ClocksEventReasons])
+assert_type(device.addressing_mode, AddressingMode | None)
+assert_type(device.performance_state, int | None)
+assert_type(device.memory_info.used, int)
+assert_type(device.pci_info.bus_id, str)
+assert_type(device.repair_status.tpc_repair_pending, bool)
+assert_type(device.get_clock("sm").get_max_mhz(), int)
+assert_type([link.state for link in device.get_nvlinks()], list[bool])
+assert_type(device.to_cuda_device(), Device)
+assert_type(system.get_topology_common_ancestor(device, device), GpuTopologyLevel)
+assert_type(system.register_events("bind").wait(1)[0].gpu_id, int)
+device.is_persistence_mode_enabled = True
+device.get_fan(0).speed = 50
+"""
+
+BAD_SYSTEM = """
+from cuda.core import system
+device = system.Device(0)
+device.index = 3
+device.memory_info.used = 3
+device.nothing
+device.get_clock(1)
+device.get_fan(0).speed = "fast"
+device.name + 1
+"""
+
 BAD_CORE = """
 from cuda.core import Buffer, Device, DeviceMemoryResource, LaunchConfig, ManagedMemoryResource, launch
 from cuda.core.utils import StridedMemoryView, copy_batch
@@ -400,7 +436,9 @@ def test_python_modules_pass_strict_mypy(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", [GOOD, GOOD_RAISING, GOOD_PATHFINDER, GOOD_CORE], ids=["bindings", "raising", "pathfinder", "core"]
+    "text",
+    [GOOD, GOOD_RAISING, GOOD_PATHFINDER, GOOD_CORE, GOOD_SYSTEM],
+    ids=["bindings", "raising", "pathfinder", "core", "system"],
 )
 def test_correct_program_passes_strict_mypy(tmp_path, text):
     program = tmp_path / "program.py"
@@ -416,8 +454,9 @@ def test_correct_program_passes_strict_mypy(tmp_path, text):
         (BAD_RAISING, {3, 4, 5, 6, 7, 8, 9}),
         (BAD_PATHFINDER, {3, 4, 5, 6, 7, 8}),
         (BAD_CORE, {4, 5, 6, 7, 8, 9, 10, 11, 12}),
+        (BAD_SYSTEM, {3, 4, 5, 6, 7, 8, 9}),
     ],
-    ids=["bindings", "raising", "pathfinder", "core"],
+    ids=["bindings", "raising", "pathfinder", "core", "system"],
 )
 def test_type_errors_are_reported(tmp_path, text, wrong):
     program = tmp_path / "program.py"

@@ -1,10 +1,12 @@
 """Clocks, fans, coolers and temperatures of a device."""
 
+from __future__ import annotations
+
 from cuda.bindings import nvml
 
 from ._mapping import Mapping
 from ._nvml import call, handle_of
-from ._readings import element
+from ._properties import Integers, _Queried, element, field, integer, reading
 from .typing import (
     ClockId,
     ClockType,
@@ -15,6 +17,12 @@ from .typing import (
     ThermalController,
     ThermalTarget,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, SupportsIndex, SupportsInt
+
+    from ._nvml import Handle
 
 __all__ = [
     "ClockInfo",
@@ -38,7 +46,7 @@ _CONTROLLERS = Mapping(ThermalController, "controller", "ThermalController")
 _THERMAL_TARGETS = Mapping(ThermalTarget, "sensor_index", "ThermalTarget")
 
 
-def _pstate(pstate):
+def _pstate(pstate: SupportsIndex) -> int:
     """Check the number of a performance state."""
     from operator import index
 
@@ -58,26 +66,15 @@ class ClockOffsets:
 
     __slots__ = ("_data",)
 
-    def __init__(self, clock_offset):
+    def __init__(self, clock_offset: nvml.ClockOffset_v1) -> None:
         self._data = clock_offset
 
-    @property
-    def clock_offset_mhz(self):
-        """Current offset in MHz."""
-        return int(self._data.clock_offset_m_hz)
-
-    @property
-    def max_offset_mhz(self):
-        """Largest offset in MHz."""
-        return int(self._data.max_clock_offset_m_hz)
-
-    @property
-    def min_offset_mhz(self):
-        """Smallest offset in MHz."""
-        return int(self._data.min_clock_offset_m_hz)
+    clock_offset_mhz = field(int, "clock_offset_m_hz", "Current offset in MHz.")
+    max_offset_mhz = field(int, "max_clock_offset_m_hz", "Largest offset in MHz.")
+    min_offset_mhz = field(int, "min_clock_offset_m_hz", "Smallest offset in MHz.")
 
 
-class ClockInfo:
+class ClockInfo(_Queried):
     """One clock domain of a device.
 
     Parameters
@@ -87,13 +84,16 @@ class ClockInfo:
     clock_type : ClockType or str
     """
 
-    __slots__ = ("_handle", "_type")
+    __slots__ = ("_type",)
 
-    def __init__(self, handle, clock_type):
+    def __init__(self, handle: SupportsInt, clock_type: ClockType | str) -> None:
         self._type = _CLOCK_TYPES.number(clock_type)
-        self._handle = handle_of(handle)
+        self._nvml_handle = handle_of(handle)
 
-    def get_current_mhz(self, clock_id=ClockId.CURRENT):
+    def _call(self, name: str, *arguments: object) -> Any:
+        return super()._call(name, self._type, *arguments)
+
+    def get_current_mhz(self, clock_id: ClockId | str = ClockId.CURRENT) -> int:
         """Frequency in MHz.
 
         Parameters
@@ -101,27 +101,26 @@ class ClockInfo:
         clock_id : ClockId or str
             Which value of the clock.
         """
-        return call("device_get_clock", self._handle, self._type, _CLOCK_IDS.number(clock_id))
+        return int(self._call("device_get_clock", _CLOCK_IDS.number(clock_id)))
 
-    def get_max_mhz(self):
+    def get_max_mhz(self) -> int:
         """Highest frequency in MHz."""
-        return call("device_get_max_clock_info", self._handle, self._type)
+        return int(self._call("device_get_max_clock_info"))
 
-    def get_max_customer_boost_mhz(self):
+    def get_max_customer_boost_mhz(self) -> int:
         """Highest boost frequency that the manufacturer defined, in MHz."""
-        return call("device_get_max_customer_boost_clock", self._handle, self._type)
+        return int(self._call("device_get_max_customer_boost_clock"))
 
-    def get_min_max_clock_of_pstate_mhz(self, pstate):
+    def get_min_max_clock_of_pstate_mhz(self, pstate: int) -> tuple[int, int]:
         """Lowest and highest frequency of a performance state (0 to 15), in MHz."""
-        number = _pstate(pstate)
-        return tuple(call("device_get_min_max_clock_of_p_state", self._handle, self._type, number))
+        return tuple(self._call("device_get_min_max_clock_of_p_state", _pstate(pstate)))
 
-    def get_offsets(self, pstate):
+    def get_offsets(self, pstate: int) -> ClockOffsets:
         """`ClockOffsets` of a performance state (0 to 15)."""
-        return ClockOffsets(call("device_get_clock_offsets", self._handle, self._type, _pstate(pstate)))
+        return ClockOffsets(self._call("device_get_clock_offsets", _pstate(pstate)))
 
 
-class FanInfo:
+class FanInfo(_Queried):
     """One fan of a device.
 
     Parameters
@@ -132,43 +131,38 @@ class FanInfo:
         Number of the fan, counted from 0.
     """
 
-    __slots__ = ("_fan", "_handle")
+    __slots__ = ("_fan",)
 
-    def __init__(self, handle, fan):
-        self._handle, self._fan = handle_of(handle), fan
+    def __init__(self, handle: SupportsInt, fan: int) -> None:
+        self._nvml_handle, self._fan = handle_of(handle), fan
+
+    def _call(self, name: str, *arguments: object) -> Any:
+        return super()._call(name, self._fan, *arguments)
 
     @property
-    def speed(self):
+    def speed(self) -> int:
         """Intended speed in percent of the maximum; setting it switches to manual control and requires root."""
-        return call("device_get_fan_speed_v2", self._handle, self._fan)
+        return int(self._call("device_get_fan_speed_v2"))
 
     @speed.setter
-    def speed(self, percent):
-        call("device_set_fan_speed_v2", self._handle, self._fan, percent)
+    def speed(self, percent: int) -> None:
+        self._call("device_set_fan_speed_v2", percent)
+
+    speed_rpm = reading(int, "fan_speed_rpm", "Intended speed in rotations per minute.")
+    target_speed = reading(int, "target_fan_speed", "Speed that the driver aims at, in percent of the maximum.")
 
     @property
-    def speed_rpm(self):
-        """Intended speed in rotations per minute."""
-        return int(call("device_get_fan_speed_rpm", self._handle, self._fan))
-
-    @property
-    def target_speed(self):
-        """Speed that the driver aims at, in percent of the maximum."""
-        return call("device_get_target_fan_speed", self._handle, self._fan)
-
-    @property
-    def min_max_speed(self):
+    def min_max_speed(self) -> tuple[int, int]:
         """Lowest and highest speed of the device's fans, in percent."""
-        return tuple(call("device_get_min_max_fan_speed", self._handle))
+        return tuple(call("device_get_min_max_fan_speed", self._nvml_handle))
 
-    @property
-    def control_policy(self):
-        """What controls the fan: a `FanControlPolicy`."""
-        return _FAN_POLICIES.word(call("device_get_fan_control_policy_v2", self._handle, self._fan))
+    control_policy = reading(
+        FanControlPolicy, "fan_control_policy_v2", "What controls the fan: a `FanControlPolicy`.", _FAN_POLICIES.word
+    )
 
-    def set_default_speed(self):
+    def set_default_speed(self) -> None:
         """Let the device control the fan again. Requires root."""
-        call("device_set_default_fan_speed_v2", self._handle, self._fan)
+        self._call("device_set_default_fan_speed_v2")
 
 
 class CoolerInfo:
@@ -181,21 +175,19 @@ class CoolerInfo:
 
     __slots__ = ("_data",)
 
-    def __init__(self, cooler_info):
+    def __init__(self, cooler_info: nvml.CoolerInfo_v1) -> None:
         self._data = cooler_info
 
     @property
-    def signal_type(self):
+    def signal_type(self) -> CoolerControl | None:
         """A `CoolerControl`; None if the driver reports another one."""
-        return _COOLER_CONTROLS.word(self._data.signal_type)
+        control: CoolerControl | None = _COOLER_CONTROLS.word(self._data.signal_type)
+        return control
 
-    @property
-    def target(self):
-        """List of `CoolerTarget`."""
-        return _COOLER_TARGETS.words(int(self._data.target))
+    target = field(list[CoolerTarget], "target", "List of `CoolerTarget`.", _COOLER_TARGETS.words)
 
 
-class Temperature:
+class Temperature(_Queried):
     """Temperatures of a device, in degrees Celsius.
 
     Parameters
@@ -204,21 +196,18 @@ class Temperature:
         Handle of the device.
     """
 
-    __slots__ = ("_handle",)
+    __slots__ = ()
 
-    def __init__(self, handle):
-        self._handle = handle_of(handle)
+    def __init__(self, handle: SupportsInt) -> None:
+        self._nvml_handle = handle_of(handle)
 
-    def get_sensor(self):
+    def get_sensor(self) -> int:
         """Temperature of the GPU in degrees Celsius."""
-        return call("device_get_temperature_v", self._handle, nvml.TemperatureSensors.GPU)
+        return int(self._call("device_get_temperature_v", nvml.TemperatureSensors.GPU))
 
-    @property
-    def margin(self):
-        """Distance to the nearest slowdown threshold in degrees Celsius."""
-        return call("device_get_margin_temperature", self._handle)
+    margin = reading(int, "margin_temperature", "Distance to the nearest slowdown threshold in degrees Celsius.")
 
-    def get_threshold(self, threshold_type):
+    def get_threshold(self, threshold_type: TemperatureThresholds | str) -> int:
         """A threshold in degrees Celsius.
 
         Parameters
@@ -229,7 +218,7 @@ class Temperature:
         """
         number = _THRESHOLDS.number(threshold_type)
         if threshold_type in ("shutdown", "slowdown", "mem_max", "gpu_max"):
-            arch = call("device_get_architecture", self._handle)
+            arch = self._call("device_get_architecture")
             if nvml.DeviceArch.ADA <= arch != nvml.DeviceArch.UNKNOWN:
                 import warnings
 
@@ -239,20 +228,19 @@ class Temperature:
                     DeprecationWarning,
                     stacklevel=2,
                 )
-        return call("device_get_temperature_threshold", self._handle, number)
+        return int(self._call("device_get_temperature_threshold", number))
 
-    def get_thermal_settings(self, sensor_index):
+    def get_thermal_settings(self, sensor_index: ThermalTarget | str) -> ThermalSettings:
         """`ThermalSettings` of the sensors of a target.
 
         Parameters
         ----------
         sensor_index : ThermalTarget or str
         """
-        number = _THERMAL_TARGETS.number(sensor_index)
-        return ThermalSettings(call("device_get_thermal_settings", self._handle, number))
+        return ThermalSettings(self._call("device_get_thermal_settings", _THERMAL_TARGETS.number(sensor_index)))
 
 
-class ThermalSensor:
+class ThermalSensor(Integers):
     """One thermal sensor; temperatures in degrees Celsius.
 
     Parameters
@@ -263,38 +251,21 @@ class ThermalSensor:
         The object whose memory it is.
     """
 
-    __slots__ = ("_owner", "_values")
+    __slots__ = ()
+    _TYPE, _COUNT = "c_int", 5
 
-    def __init__(self, ptr, owner):
-        import ctypes
-
-        self._owner = owner
-        self._values = (ctypes.c_int * 5).from_address(ptr)
-
-    @property
-    def controller(self):
-        """A `ThermalController`."""
-        return _CONTROLLERS.word(self._values[0], ThermalController.UNKNOWN)
-
-    @property
-    def default_min_temp(self):
-        """Lowest temperature that the sensor measures by default."""
-        return self._values[1]
-
-    @property
-    def default_max_temp(self):
-        """Highest temperature that the sensor measures by default."""
-        return self._values[2]
-
-    @property
-    def current_temp(self):
-        """Current temperature."""
-        return self._values[3]
-
-    @property
-    def target(self):
-        """What the sensor measures: a `ThermalTarget`; None if the driver reports another one."""
-        return _THERMAL_TARGETS.word(self._values[4])
+    controller = integer(
+        ThermalController, 0, "A `ThermalController`.", lambda n: _CONTROLLERS.word(n, ThermalController.UNKNOWN)
+    )
+    default_min_temp = integer(int, 1, "Lowest temperature that the sensor measures by default.")
+    default_max_temp = integer(int, 2, "Highest temperature that the sensor measures by default.")
+    current_temp = integer(int, 3, "Current temperature.")
+    target = integer(
+        ThermalTarget,
+        4,
+        "What the sensor measures: a `ThermalTarget`; None if the driver reports another one.",
+        _THERMAL_TARGETS.word,
+    )
 
 
 class ThermalSettings:
@@ -307,18 +278,13 @@ class ThermalSettings:
 
     __slots__ = ("_count", "_data", "_sensors")
 
-    def __init__(self, thermal_settings):
+    def __init__(self, thermal_settings: nvml.GpuThermalSettings) -> None:
         self._data = thermal_settings
         self._sensors = thermal_settings.sensor
         self._count = min(int(thermal_settings.count), len(self._sensors))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, index):
-        from operator import index as number
-
-        at = number(index)
-        if not -self._count <= at < self._count:
-            raise IndexError(f"sensor {at} is out of range: there are {self._count} sensors")
-        return element(self._sensors, at % self._count, ThermalSensor, 20)
+    def __getitem__(self, index: SupportsIndex) -> ThermalSensor:
+        return element(self._sensors, self._count, index, ThermalSensor)

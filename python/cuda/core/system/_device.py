@@ -1,5 +1,7 @@
 """Devices as NVML sees them."""
 
+from __future__ import annotations
+
 import os
 from contextlib import suppress
 
@@ -20,6 +22,7 @@ from ._device_parts import InforomInfo, MigInfo, NvlinkInfo, checked
 from ._field_values import FieldValue, FieldValues
 from ._mapping import Mapping, bits
 from ._nvml import Handle, call
+from ._properties import _Queried, enabled, reading
 from ._readings import (
     BAR1MemoryInfo,
     DeviceAttributes,
@@ -41,6 +44,15 @@ from .typing import (
     GpuP2PStatus,
     GpuTopologyLevel,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Self
+
+    from cuda.core._device import Device as CudaDevice
+
+    from .typing import ClockType, EventType
 
 __all__ = ["Device", "NvlinkInfo", "get_p2p_status", "get_topology_common_ancestor"]
 
@@ -81,7 +93,22 @@ _BRANDS = {
 }
 
 
-def _text(value, name):
+def _brand(number: int) -> str:
+    return next((text for name, text in _BRANDS.items() if getattr(nvml.BrandType, name) == number), "Unknown")
+
+
+def _architecture(number: int) -> DeviceArch:
+    try:
+        return DeviceArch(number)
+    except ValueError:
+        return DeviceArch(DeviceArch.UNKNOWN)
+
+
+def _known_states(states: Any) -> list[int]:
+    return [int(state) for state in states if state != nvml.Pstates.PSTATE_UNKNOWN]
+
+
+def _text(value: object, name: str) -> str:
     """A name of a device, which may be bytes."""
     if isinstance(value, bytes):
         value = value.decode("ascii", "replace")
@@ -90,7 +117,7 @@ def _text(value, name):
     return value
 
 
-def _find_uuid(uuid):
+def _find_uuid(uuid: str) -> Handle:
     """The handle of a device by its UUID, with or without the prefix ``GPU-`` or ``MIG-``."""
     if not uuid.upper().startswith(("GPU-", "MIG-")):
         for prefix in ("GPU-", "MIG-"):
@@ -99,7 +126,7 @@ def _find_uuid(uuid):
     return Handle("device_get_handle_by_uuid", uuid)
 
 
-class Device:
+class Device(_Queried):
     """A device as NVML sees it: its identity, state and topology. `cuda.core.Device` is the device for computing.
 
     Parameters
@@ -151,9 +178,11 @@ class Device:
     >>> state = {name: read(name) for name in names}
     """
 
-    __slots__ = ("__weakref__", "_nvml_handle")
+    __slots__ = ("__weakref__",)
 
-    def __init__(self, *, index=None, uuid=None, pci_bus_id=None):
+    def __init__(
+        self, *, index: int | None = None, uuid: bytes | str | None = None, pci_bus_id: bytes | str | None = None
+    ) -> None:
         given = [
             name for name, value in (("index", index), ("uuid", uuid), ("pci_bus_id", pci_bus_id)) if value is not None
         ]
@@ -171,20 +200,20 @@ class Device:
             self._nvml_handle = Handle("device_get_handle_by_pci_bus_id_v2", _text(pci_bus_id, "pci_bus_id"))
 
     @classmethod
-    def _of(cls, value):
+    def _of(cls, value: int) -> Self:
         """The device of a handle that NVML returned."""
         self = cls.__new__(cls)
         self._nvml_handle = Handle.of(value)
         return self
 
     @property
-    def _handle(self):
+    def _handle(self) -> int:
         return int(self._nvml_handle)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _by_uuid, (type(self), self.uuid)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         try:
             return f"<system.Device {self.uuid} ({self.name})>"
         except nvml.NvmlError:
@@ -193,12 +222,12 @@ class Device:
     # Enumeration
 
     @classmethod
-    def get_device_count(cls):
+    def get_device_count(cls) -> int:
         """Number of devices."""
-        return call("device_get_count_v2")
+        return int(call("device_get_count_v2"))
 
     @classmethod
-    def get_all_devices(cls):
+    def get_all_devices(cls) -> Iterator[Device]:
         """Iterator over all devices, by index.
 
         Examples
@@ -211,7 +240,7 @@ class Device:
             yield cls(index=index)
 
     @classmethod
-    def get_all_devices_with_cpu_affinity(cls, cpu_index):
+    def get_all_devices_with_cpu_affinity(cls, cpu_index: int) -> Iterator[Device]:
         """Iterator over the devices that are close to a CPU. Linux only.
 
         Parameters
@@ -229,7 +258,7 @@ class Device:
         for handle in call("system_get_topology_gpu_set", cpu_index):
             yield cls._of(int(handle))
 
-    def to_cuda_device(self):
+    def to_cuda_device(self) -> CudaDevice:
         """The `cuda.core.Device` with the same UUID.
 
         Raises
@@ -258,64 +287,30 @@ class Device:
 
     # Identity
 
-    @property
-    def index(self):
-        """NVML's number of the device."""
-        return call("device_get_index", self._nvml_handle)
+    index = reading(int, "index", "NVML's number of the device.")
+    name = reading(str, "name", "Name of the product.")
+    uuid = reading(str, "uuid", "UUID with its prefix: ``GPU-`` or ``MIG-`` and five groups of hexadecimal digits.")
 
     @property
-    def name(self):
-        """Name of the product."""
-        return call("device_get_name", self._nvml_handle)
-
-    @property
-    def uuid(self):
-        """UUID with its prefix: ``GPU-`` or ``MIG-`` and five groups of hexadecimal digits."""
-        return call("device_get_uuid", self._nvml_handle)
-
-    @property
-    def uuid_without_prefix(self):
+    def uuid_without_prefix(self) -> str:
         """UUID as in `cuda.core.Device.uuid`."""
         uuid = self.uuid
         return uuid[4:] if uuid[:4].upper() in ("GPU-", "MIG-") else uuid
 
-    @property
-    def brand(self):
-        """Brand; ``"Unknown"`` if the driver reports none, or one that this package does not know."""
-        number = call("device_get_brand", self._nvml_handle)
-        return next((text for name, text in _BRANDS.items() if getattr(nvml.BrandType, name) == number), "Unknown")
+    brand = reading(
+        str, "brand", 'Brand; ``"Unknown"`` if the driver reports none, or one that this package does not know.', _brand
+    )
+    serial = reading(str, "serial", "Serial number of the board.")
+
+    arch = reading(DeviceArch, "architecture", "Architecture: a `DeviceArch`.", _architecture)
+    cuda_compute_capability = reading(
+        tuple[int, int], "cuda_compute_capability", "Compute capability, ``(major, minor)``."
+    )
+    minor_number = reading(int, "minor_number", "Number of the device node ``/dev/nvidiaX``. Linux only.")
+    module_id = reading(int, "module_id", "Number of the module on its baseboard; 0 without a baseboard.")
 
     @property
-    def serial(self):
-        """Serial number of the board."""
-        return call("device_get_serial", self._nvml_handle)
-
-    @property
-    def arch(self):
-        """Architecture: a `DeviceArch`."""
-        number = call("device_get_architecture", self._nvml_handle)
-        try:
-            return DeviceArch(number)
-        except ValueError:
-            return DeviceArch.UNKNOWN
-
-    @property
-    def cuda_compute_capability(self):
-        """Compute capability, ``(major, minor)``."""
-        return tuple(call("device_get_cuda_compute_capability", self._nvml_handle))
-
-    @property
-    def minor_number(self):
-        """Number of the device node ``/dev/nvidiaX``. Linux only."""
-        return call("device_get_minor_number", self._nvml_handle)
-
-    @property
-    def module_id(self):
-        """Number of the module on its baseboard; 0 without a baseboard."""
-        return call("device_get_module_id", self._nvml_handle)
-
-    @property
-    def pci_info(self):
+    def pci_info(self) -> PciInfo:
         """PCI attributes: `PciInfo`.
 
         Raises
@@ -330,42 +325,26 @@ class Device:
         >>> info.bus_id == system.Device(index=0).pci_bus_id
         True
         """
-        return PciInfo(call("device_get_pci_info_ext", self._nvml_handle), self._nvml_handle)
+        return PciInfo(self._call("device_get_pci_info_ext"), self._nvml_handle)
+
+    pci_bus_id = reading(str, "pci_info_ext", "PCI bus ID: ``domain:bus:device.function``.", lambda info: info.bus_id)
 
     @property
-    def pci_bus_id(self):
-        """PCI bus ID: ``domain:bus:device.function``."""
-        return self.pci_info.bus_id
-
-    @property
-    def inforom(self):
+    def inforom(self) -> InforomInfo:
         """The InfoROM: `InforomInfo`."""
         return InforomInfo(self)
 
     # State
 
-    @property
-    def memory_info(self):
-        """`MemoryInfo` of the device memory."""
-        return MemoryInfo(call("device_get_memory_info_v2", self._nvml_handle))
+    memory_info = reading(MemoryInfo, "memory_info_v2", "`MemoryInfo` of the device memory.")
+    bar1_memory_info = reading(
+        BAR1MemoryInfo, "bar1_memory_info", "`BAR1MemoryInfo` of the memory that is mapped over PCIe."
+    )
+    utilization = reading(Utilization, "utilization_rates", "`Utilization` during the last sample period.")
+    attributes = reading(DeviceAttributes, "attributes_v2", "`DeviceAttributes`: multiprocessors, engines and slices.")
 
     @property
-    def bar1_memory_info(self):
-        """`BAR1MemoryInfo` of the memory that is mapped over PCIe."""
-        return BAR1MemoryInfo(call("device_get_bar1_memory_info", self._nvml_handle))
-
-    @property
-    def utilization(self):
-        """`Utilization` during the last sample period."""
-        return Utilization(call("device_get_utilization_rates", self._nvml_handle))
-
-    @property
-    def attributes(self):
-        """`DeviceAttributes`: multiprocessors, engines and slices."""
-        return DeviceAttributes(call("device_get_attributes_v2", self._nvml_handle))
-
-    @property
-    def compute_running_processes(self):
+    def compute_running_processes(self) -> list[ProcessInfo]:
         """`ProcessInfo` of each process with a compute context on the device.
 
         Examples
@@ -374,15 +353,15 @@ class Device:
         >>> for process in system.Device(index=0).compute_running_processes:
         ...     used = process.pid, process.used_gpu_memory
         """
-        return [ProcessInfo(self, info) for info in call("device_get_compute_running_processes_v3", self._nvml_handle)]
+        return [ProcessInfo(self, info) for info in self._call("device_get_compute_running_processes_v3")]
 
     @property
-    def repair_status(self):
+    def repair_status(self) -> RepairStatus:
         """Pending repairs: `RepairStatus`."""
         return RepairStatus(self._nvml_handle)
 
     @property
-    def temperature(self):
+    def temperature(self) -> Temperature:
         """`Temperature` of the device.
 
         Examples
@@ -394,17 +373,10 @@ class Device:
         """
         return Temperature(self._nvml_handle)
 
-    @property
-    def cooler(self):
-        """`CoolerInfo` of the device."""
-        return CoolerInfo(call("device_get_cooler_info", self._nvml_handle))
+    cooler = reading(CoolerInfo, "cooler_info", "`CoolerInfo` of the device.")
+    num_fans = reading(int, "num_fans", "Number of fans.")
 
-    @property
-    def num_fans(self):
-        """Number of fans."""
-        return call("device_get_num_fans", self._nvml_handle)
-
-    def get_fan(self, fan=0):
+    def get_fan(self, fan: int = 0) -> FanInfo:
         """`FanInfo` of a fan.
 
         Parameters
@@ -430,7 +402,7 @@ class Device:
             raise ValueError(f"fan is {fan}; the device has {count} fans, counted from 0")
         return FanInfo(self._nvml_handle, fan)
 
-    def get_clock(self, clock_type):
+    def get_clock(self, clock_type: ClockType | str) -> ClockInfo:
         """`ClockInfo` of a clock domain.
 
         Parameters
@@ -446,36 +418,39 @@ class Device:
         """
         return ClockInfo(self._nvml_handle, clock_type)
 
-    @property
-    def is_auto_boosted_clocks_enabled(self):
-        """Whether clocks are boosted automatically, now and by default."""
-        now, by_default = call("device_get_auto_boosted_clocks_enabled", self._nvml_handle)
-        return bool(now), bool(by_default)
+    is_auto_boosted_clocks_enabled = reading(
+        tuple[bool, bool],
+        "auto_boosted_clocks_enabled",
+        "Whether clocks are boosted automatically, now and by default.",
+        lambda states: (bool(states[0]), bool(states[1])),
+    )
+    current_clock_event_reasons = reading(
+        list[ClocksEventReasons],
+        "current_clocks_event_reasons",
+        "Why clocks are lower than the maximum: a list of `ClocksEventReasons`.",
+        _REASONS.words,
+    )
+    supported_clock_event_reasons = reading(
+        list[ClocksEventReasons],
+        "supported_clocks_event_reasons",
+        "The `ClocksEventReasons` that the device can report.",
+        _REASONS.words,
+    )
 
     @property
-    def current_clock_event_reasons(self):
-        """Why clocks are lower than the maximum: a list of `ClocksEventReasons`."""
-        return _REASONS.words(call("device_get_current_clocks_event_reasons", self._nvml_handle))
-
-    @property
-    def supported_clock_event_reasons(self):
-        """The `ClocksEventReasons` that the device can report."""
-        return _REASONS.words(call("device_get_supported_clocks_event_reasons", self._nvml_handle))
-
-    @property
-    def performance_state(self):
+    def performance_state(self) -> int | None:
         """Performance state, 0 (fastest) to 15 (slowest); None if unknown."""
-        state = call("device_get_performance_state", self._nvml_handle)
-        return None if state == nvml.Pstates.PSTATE_UNKNOWN else int(state)
+        return next(iter(_known_states([self._call("device_get_performance_state")])), None)
+
+    supported_pstates = reading(
+        list[int],
+        "supported_performance_states",
+        "Performance states of the device, 0 (fastest) to 15 (slowest).",
+        _known_states,
+    )
 
     @property
-    def supported_pstates(self):
-        """Performance states of the device, 0 (fastest) to 15 (slowest)."""
-        states = call("device_get_supported_performance_states", self._nvml_handle)
-        return [int(state) for state in states if state != nvml.Pstates.PSTATE_UNKNOWN]
-
-    @property
-    def dynamic_pstates_info(self):
+    def dynamic_pstates_info(self) -> GpuDynamicPstatesInfo:
         """Utilisation by domain: `GpuDynamicPstatesInfo`.
 
         Examples
@@ -485,40 +460,38 @@ class Device:
         >>> with contextlib.suppress(system.NotSupportedError):
         ...     busy = [domain.percentage for domain in system.Device(index=0).dynamic_pstates_info if domain.is_present]
         """
-        return GpuDynamicPstatesInfo(call("device_get_dynamic_pstates_info", self._nvml_handle))
+        return GpuDynamicPstatesInfo(self._call("device_get_dynamic_pstates_info"))
 
     @property
-    def is_persistence_mode_enabled(self):
+    def is_persistence_mode_enabled(self) -> bool:
         """Whether the driver stays loaded without clients. Linux only; setting it requires root."""
-        return call("device_get_persistence_mode", self._nvml_handle) == nvml.EnableState.ENABLED
+        return enabled(self._call("device_get_persistence_mode"))
 
     @is_persistence_mode_enabled.setter
-    def is_persistence_mode_enabled(self, enabled):
+    def is_persistence_mode_enabled(self, enabled: bool) -> None:
         state = nvml.EnableState.ENABLED if enabled else nvml.EnableState.DISABLED
-        call("device_set_persistence_mode", self._nvml_handle, state)
+        self._call("device_set_persistence_mode", state)
+
+    is_display_connected = reading(bool, "display_mode", "Whether a display is connected.", enabled)
+    is_display_active = reading(
+        bool, "display_active", "Whether a display is initialised on the device, connected or not.", enabled
+    )
+
+    is_c2c_enabled = reading(
+        bool,
+        "c2c_mode_info_v",
+        "Whether the chip-to-chip interconnect is enabled.",
+        lambda info: bool(info.is_c2c_enabled),
+    )
 
     @property
-    def is_display_connected(self):
-        """Whether a display is connected."""
-        return call("device_get_display_mode", self._nvml_handle) == nvml.EnableState.ENABLED
-
-    @property
-    def is_display_active(self):
-        """Whether a display is initialised on the device, connected or not."""
-        return call("device_get_display_active", self._nvml_handle) == nvml.EnableState.ENABLED
-
-    @property
-    def is_c2c_enabled(self):
-        """Whether the chip-to-chip interconnect is enabled."""
-        return bool(call("device_get_c2c_mode_info_v", self._nvml_handle).is_c2c_enabled)
-
-    @property
-    def addressing_mode(self):
+    def addressing_mode(self) -> AddressingMode | None:
         """How the device addresses pageable memory of the host: an `AddressingMode`, or None."""
-        return _ADDRESSING_MODES.word(call("device_get_addressing_mode", self._nvml_handle).value)
+        mode: AddressingMode | None = _ADDRESSING_MODES.word(self._call("device_get_addressing_mode").value)
+        return mode
 
     @property
-    def mig(self):
+    def mig(self) -> MigInfo:
         """Partitions of the GPU: `MigInfo`.
 
         Examples
@@ -530,7 +503,7 @@ class Device:
         """
         return MigInfo(self)
 
-    def get_field_values(self, field_ids):
+    def get_field_values(self, field_ids: list[int | tuple[int, int]]) -> FieldValues:
         """Many figures in one call.
 
         Parameters
@@ -555,7 +528,7 @@ class Device:
         """
         return _field_values.read(self._nvml_handle, field_ids)
 
-    def clear_field_values(self, field_ids):
+    def clear_field_values(self, field_ids: list[int | tuple[int, int]]) -> None:
         """Reset counters.
 
         Parameters
@@ -573,15 +546,15 @@ class Device:
         """
         requests = _field_values.checked_ids(field_ids)
         if requests:
-            call("device_clear_field_values", self._nvml_handle, requests)
+            self._call("device_clear_field_values", requests)
 
     # Events
 
-    def get_supported_event_types(self):
+    def get_supported_event_types(self) -> list[EventType]:
         """The `EventType` members that the device can report."""
-        return EVENT_TYPES.words(call("device_get_supported_event_types", self._nvml_handle))
+        return EVENT_TYPES.words(self._call("device_get_supported_event_types"))
 
-    def register_events(self, events):
+    def register_events(self, events: EventType | str | list[EventType | str]) -> DeviceEvents:
         """Record events from now on. Linux only.
 
         Parameters
@@ -605,7 +578,7 @@ class Device:
 
     # Topology
 
-    def get_cpu_affinity(self, scope=AffinityScope.NODE):
+    def get_cpu_affinity(self, scope: AffinityScope | str = AffinityScope.NODE) -> list[int]:
         """Numbers of the CPUs that are close to the device. Linux only.
 
         Parameters
@@ -622,9 +595,9 @@ class Device:
         """
         number = _AFFINITY_SCOPES.number(scope)
         words = ((os.cpu_count() or 1) + 63) // 64
-        return bits(call("device_get_cpu_affinity_within_scope", self._nvml_handle, words, number))
+        return bits(self._call("device_get_cpu_affinity_within_scope", words, number))
 
-    def get_memory_affinity(self, scope=AffinityScope.NODE):
+    def get_memory_affinity(self, scope: AffinityScope | str = AffinityScope.NODE) -> list[int]:
         """Numbers of the NUMA nodes that are close to the device. Linux only.
 
         Parameters
@@ -634,9 +607,9 @@ class Device:
         number = _AFFINITY_SCOPES.number(scope)
         # No machine has more NUMA nodes than CPUs.
         words = ((os.cpu_count() or 1) + 63) // 64
-        return bits(call("device_get_memory_affinity", self._nvml_handle, words, number))
+        return bits(self._call("device_get_memory_affinity", words, number))
 
-    def set_cpu_affinity(self):
+    def set_cpu_affinity(self) -> None:
         """Bind the calling thread to the CPUs that are close to the device. Linux only.
 
         Examples
@@ -648,18 +621,15 @@ class Device:
         ...     device.set_cpu_affinity()
         ...     device.clear_cpu_affinity()
         """
-        call("device_set_cpu_affinity", self._nvml_handle)
+        self._call("device_set_cpu_affinity")
 
-    def clear_cpu_affinity(self):
+    def clear_cpu_affinity(self) -> None:
         """Let the calling thread run on all CPUs. Linux only."""
-        call("device_clear_cpu_affinity", self._nvml_handle)
+        self._call("device_clear_cpu_affinity")
 
-    @property
-    def numa_node_id(self):
-        """NUMA node of the device, where GPUs are NUMA nodes."""
-        return call("device_get_numa_node_id", self._nvml_handle)
+    numa_node_id = reading(int, "numa_node_id", "NUMA node of the device, where GPUs are NUMA nodes.")
 
-    def get_topology_nearest_gpus(self, level):
+    def get_topology_nearest_gpus(self, level: GpuTopologyLevel | str) -> Iterator[Device]:
         """Iterator over the devices with that common ancestor. Linux only.
 
         Parameters
@@ -674,14 +644,14 @@ class Device:
         ...     near = list(system.Device(index=0).get_topology_nearest_gpus("node"))
         """
         number = _LEVELS.number(level)
-        return (type(self)._of(int(h)) for h in call("device_get_topology_nearest_gpus", self._nvml_handle, number))
+        return (type(self)._of(int(h)) for h in self._call("device_get_topology_nearest_gpus", number))
 
-    def get_nvlink_count(self):
+    def get_nvlink_count(self) -> int:
         """Number of NVLink links."""
         values = self.get_field_values([FieldId.DEV_NVLINK_LINK_COUNT])
-        return values[0].value
+        return int(values[0].value)
 
-    def get_nvlink(self, link):
+    def get_nvlink(self, link: int) -> NvlinkInfo:
         """`NvlinkInfo` of a link.
 
         Parameters
@@ -708,17 +678,17 @@ class Device:
             raise ValueError(f"link is {link}; the device has {count} NVLink links, counted from 0")
         return NvlinkInfo(self, link)
 
-    def get_nvlinks(self):
+    def get_nvlinks(self) -> Iterator[NvlinkInfo]:
         """Iterator over the `NvlinkInfo` of all links."""
         for link in range(self.get_nvlink_count()):
             yield NvlinkInfo(self, link)
 
 
-def _by_uuid(kind, uuid):
+def _by_uuid(kind: type[Device], uuid: str) -> Device:
     return kind(uuid=uuid)
 
 
-def get_topology_common_ancestor(device1, device2):
+def get_topology_common_ancestor(device1: Device, device2: Device) -> GpuTopologyLevel:
     """The closest common ancestor of two devices. Linux only.
 
     Parameters
@@ -737,10 +707,11 @@ def get_topology_common_ancestor(device1, device2):
     ...     level = system.get_topology_common_ancestor(*devices[:2])
     """
     handles = checked(device1, "device1")._nvml_handle, checked(device2, "device2")._nvml_handle
-    return _LEVELS.word(call("device_get_topology_common_ancestor", *handles))
+    level: GpuTopologyLevel = _LEVELS.word(call("device_get_topology_common_ancestor", *handles))
+    return level
 
 
-def get_p2p_status(device1, device2, index):
+def get_p2p_status(device1: Device, device2: Device, index: GpuP2PCapsIndex | str) -> GpuP2PStatus:
     """Whether two devices have a capability, or why they do not.
 
     Parameters
@@ -762,7 +733,8 @@ def get_p2p_status(device1, device2, index):
     """
     handles = checked(device1, "device1")._nvml_handle, checked(device2, "device2")._nvml_handle
     status = call("device_get_p2p_status", *handles, _CAPABILITIES.number(index))
-    return _STATUSES.word(status, GpuP2PStatus.UNKNOWN)
+    word: GpuP2PStatus = _STATUSES.word(status, GpuP2PStatus.UNKNOWN)
+    return word
 
 
 # The classes are defined in several files and belong to this module for users.

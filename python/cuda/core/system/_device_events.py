@@ -1,5 +1,7 @@
 """Events of a device."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 
 from cuda.bindings import nvml
@@ -9,6 +11,12 @@ from ._mapping import Mapping
 from ._nvml import call, handle_of
 from .typing import EventType
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, SupportsInt
+
+    from ._device import Device
+
 __all__ = ["EVENT_TYPES", "DeviceEvents", "EventData", "EventSet", "wait"]
 
 EVENT_TYPES = Mapping(EventType, "events", "EventType")
@@ -17,7 +25,7 @@ _LONGEST = 0xFFFFFFFF  # NVML's longest timeout in milliseconds, about 50 days.
 _SLICE = 100  # Longest wait within NVML in milliseconds; Python's signal handlers run after it.
 
 
-def wait(name, event_set, timeout_ms, *more):
+def wait(name: str, event_set: EventSet, timeout_ms: int, *more: object) -> Any:
     """Call a function of NVML that waits for events, until there is one or the timeout is over.
 
     Parameters
@@ -67,12 +75,12 @@ class EventSet:
 
     __slots__ = ("_free", "_generation", "value")
 
-    def __init__(self, create, free):
+    def __init__(self, create: str, free: str) -> None:
         self._free = None
         self.value = call(create)
         self._free, self._generation = free, _nvml.generation()
 
-    def __del__(self):
+    def __del__(self) -> None:
         # A set of an earlier initialisation was freed with it; one of the parent process is not ours.
         if self._free is None or not _nvml.is_initialized() or self._generation != _nvml._generation:
             return
@@ -91,22 +99,23 @@ class EventData:
 
     __slots__ = ("_data",)
 
-    def __init__(self, event_data):
+    def __init__(self, event_data: nvml.EventData) -> None:
         self._data = event_data
 
     @property
-    def device(self):
+    def device(self) -> Device:
         """The device on which the event occurred."""
         from ._device import Device
 
         return Device._of(int(self._data.device_))
 
     @property
-    def event_type(self):
+    def event_type(self) -> EventType:
         """The `EventType`; `EventType.NONE` if the driver reports another one."""
-        return EVENT_TYPES.word(self._data.event_type, EventType.NONE)
+        kind: EventType = EVENT_TYPES.word(self._data.event_type, EventType.NONE)
+        return kind
 
-    def _of_xid(self, name):
+    def _of_xid(self, name: str) -> int:
         if self.event_type != EventType.XID_CRITICAL_ERROR:
             raise ValueError(
                 f"{name} is only known for {EventType.XID_CRITICAL_ERROR!r}; this event is {self.event_type!r}"
@@ -114,7 +123,7 @@ class EventData:
         return int(getattr(self._data, name))
 
     @property
-    def event_data(self):
+    def event_data(self) -> int:
         """The Xid error.
 
         Raises
@@ -125,7 +134,7 @@ class EventData:
         return self._of_xid("event_data")
 
     @property
-    def gpu_instance_id(self):
+    def gpu_instance_id(self) -> int:
         """The GPU instance (MIG) of an Xid error.
 
         Raises
@@ -136,7 +145,7 @@ class EventData:
         return self._of_xid("gpu_instance_id")
 
     @property
-    def compute_instance_id(self):
+    def compute_instance_id(self) -> int:
         """The compute instance (MIG) of an Xid error.
 
         Raises
@@ -159,13 +168,13 @@ class DeviceEvents:
 
     __slots__ = ("_set",)
 
-    def __init__(self, device_handle, events):
+    def __init__(self, device_handle: SupportsInt, events: EventType | str | list[EventType | str]) -> None:
         mask = EVENT_TYPES.mask(events, "events")
         handle = handle_of(device_handle)
         self._set = EventSet("event_set_create", "event_set_free")
         call("device_register_events", handle, mask, self._set.value)
 
-    def wait(self, timeout_ms=0):
+    def wait(self, timeout_ms: int = 0) -> EventData:
         """Wait for the next event.
 
         Parameters

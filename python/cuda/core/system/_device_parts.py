@@ -1,10 +1,20 @@
 """Parts of a device: its InfoROM, its partitions (MIG), its NVLink links."""
 
+from __future__ import annotations
+
 from cuda.bindings import nvml
 
 from ._mapping import Mapping
-from ._nvml import call, symbol
+from ._nvml import symbol
+from ._properties import _Queried, enabled, reading
 from .typing import InforomObject
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ._device import Device
 
 __all__ = ["InforomInfo", "MigInfo", "NvlinkInfo", "checked"]
 
@@ -22,7 +32,7 @@ _NVLINK_VERSIONS = {
 }
 
 
-def checked(device, name):
+def checked(device: object, name: str) -> Device:
     """The argument, if it is a `Device`.
 
     Raises
@@ -37,14 +47,21 @@ def checked(device, name):
     return device
 
 
-def _device(value):
+def _device(value: int) -> Device:
     """The device of a handle that NVML returned."""
     from ._device import Device
 
     return Device._of(value)
 
 
-class InforomInfo:
+class _PartOfDevice(_Queried):
+    __slots__ = ()
+
+    def __init__(self, device: Device) -> None:
+        self._nvml_handle = checked(device, "device")._nvml_handle
+
+
+class InforomInfo(_PartOfDevice):
     """The InfoROM, a memory on the board with its configuration.
 
     Parameters
@@ -52,41 +69,27 @@ class InforomInfo:
     device : Device
     """
 
-    __slots__ = ("_handle",)
+    __slots__ = ()
 
-    def __init__(self, device):
-        self._handle = checked(device, "device")._nvml_handle
-
-    def get_version(self, inforom):
+    def get_version(self, inforom: InforomObject | str) -> str:
         """Version of an object of the InfoROM.
 
         Parameters
         ----------
         inforom : InforomObject or str
         """
-        return call("device_get_inforom_version", self._handle, _INFOROM_OBJECTS.number(inforom))
+        return str(self._call("device_get_inforom_version", _INFOROM_OBJECTS.number(inforom)))
 
-    @property
-    def image_version(self):
-        """Version of the whole InfoROM."""
-        return call("device_get_inforom_image_version", self._handle)
+    image_version = reading(str, "inforom_image_version", "Version of the whole InfoROM.")
+    configuration_checksum = reading(int, "inforom_configuration_checksum", "Checksum of the configuration.")
+    board_part_number = reading(str, "board_part_number", "Part number of the board.")
+    bbx_flush_time = reading(
+        tuple[int, int],
+        "last_bbx_flush_time",
+        "Time of the last flush of the black box object, and its duration in microseconds.",
+    )
 
-    @property
-    def configuration_checksum(self):
-        """Checksum of the configuration."""
-        return call("device_get_inforom_configuration_checksum", self._handle)
-
-    @property
-    def board_part_number(self):
-        """Part number of the board."""
-        return call("device_get_board_part_number", self._handle)
-
-    @property
-    def bbx_flush_time(self):
-        """Time of the last flush of the black box object, and its duration in microseconds."""
-        return tuple(call("device_get_last_bbx_flush_time", self._handle))
-
-    def validate(self):
+    def validate(self) -> None:
         """Verify the checksums.
 
         Raises
@@ -94,10 +97,10 @@ class InforomInfo:
         CorruptedInforomError
             If the InfoROM is corrupted.
         """
-        call("device_validate_inforom", self._handle)
+        self._call("device_validate_inforom")
 
 
-class MigInfo:
+class MigInfo(_PartOfDevice):
     """Partitions of a GPU (MIG).
 
     Parameters
@@ -105,47 +108,39 @@ class MigInfo:
     device : Device
     """
 
-    __slots__ = ("_handle",)
-
-    def __init__(self, device):
-        self._handle = checked(device, "device")._nvml_handle
+    __slots__ = ()
 
     @property
-    def is_mig_device(self):
+    def is_mig_device(self) -> bool:
         """Whether the device is a partition."""
-        return bool(call("device_is_mig_device_handle", self._handle))
+        return bool(self._call("device_is_mig_device_handle"))
 
     @property
-    def mode(self):
+    def mode(self) -> bool:
         """Whether the GPU is partitioned. Setting it requires root; where it takes effect only after a reset,
         `pending_mode` shows it."""
-        return call("device_get_mig_mode", self._handle)[0] == 1
+        return bool(self._call("device_get_mig_mode")[0] == 1)
 
     @mode.setter
-    def mode(self, enabled):
+    def mode(self, enabled: bool) -> None:
         # NVML_DEVICE_MIG_ENABLE, NVML_DEVICE_MIG_DISABLE
-        call("device_set_mig_mode", self._handle, 1 if enabled else 0)
+        self._call("device_set_mig_mode", 1 if enabled else 0)
+
+    pending_mode = reading(
+        bool, "mig_mode", "Whether the GPU will be partitioned after the next reset.", lambda modes: modes[1] == 1
+    )
+    device_count = reading(int, "max_mig_device_count", "Largest number of partitions.")
 
     @property
-    def pending_mode(self):
-        """Whether the GPU will be partitioned after the next reset."""
-        return call("device_get_mig_mode", self._handle)[1] == 1
-
-    @property
-    def device_count(self):
-        """Largest number of partitions."""
-        return call("device_get_max_mig_device_count", self._handle)
-
-    @property
-    def parent(self):
+    def parent(self) -> Device:
         """The GPU of a partition."""
-        return _device(call("device_get_device_handle_from_mig_device_handle", self._handle))
+        return _device(self._call("device_get_device_handle_from_mig_device_handle"))
 
-    def get_device_by_index(self, index):
+    def get_device_by_index(self, index: int) -> Device:
         """The partition of that number, counted from 0."""
-        return _device(call("device_get_mig_device_handle_by_index", self._handle, index))
+        return _device(self._call("device_get_mig_device_handle_by_index", index))
 
-    def get_all_devices(self):
+    def get_all_devices(self) -> Iterator[Device]:
         """Iterator over the partitions that exist."""
         for index in range(self.device_count):
             try:
@@ -155,20 +150,19 @@ class MigInfo:
             yield device
 
 
-class _NvlinkInfo:
+class _NvlinkInfo(_Queried):
     """One NVLink link of a device."""
 
-    def __init__(self, device, link):
-        self._handle = checked(device, "device")._nvml_handle
-        self._link = link
+    def __init__(self, device: Device, link: int) -> None:
+        self._nvml_handle, self._link = checked(device, "device")._nvml_handle, link
+
+    def _call(self, name: str, *arguments: object) -> Any:
+        return super()._call(name, self._link, *arguments)
+
+    state = reading(bool, "nvlink_state", "Whether the link is active.", enabled)
 
     @property
-    def state(self):
-        """Whether the link is active."""
-        return call("device_get_nvlink_state", self._handle, self._link) == nvml.EnableState.ENABLED
-
-    @property
-    def version(self):
+    def version(self) -> tuple[int, int]:
         """NVLink version, ``(major, minor)``.
 
         Raises
@@ -176,7 +170,7 @@ class _NvlinkInfo:
         RuntimeError
             If the driver reports a version that this package does not know.
         """
-        number = call("device_get_nvlink_version", self._handle, self._link)
+        number = self._call("device_get_nvlink_version")
         for name, version in _NVLINK_VERSIONS.items():
             if getattr(nvml.NvlinkVersion, f"VERSION_{name}") == number:
                 return version
@@ -188,7 +182,7 @@ class _NvlinkInfo:
 
 class _NvlinkInfoMeta(type):
     @property
-    def max_links(cls):
+    def max_links(cls) -> int:
         """Deprecated: use `Device.get_nvlink_count`."""
         import warnings
 

@@ -1,9 +1,18 @@
 """Field values: many figures of a device in one call of NVML."""
 
+from __future__ import annotations
+
 from cuda.bindings import nvml
 
 from ._nvml import call, symbol
+from ._properties import field
 from .typing import FieldId
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from ._nvml import Handle
 
 __all__ = ["FieldValue", "FieldValues", "checked_ids"]
 
@@ -11,7 +20,7 @@ __all__ = ["FieldValue", "FieldValues", "checked_ids"]
 _MEMBERS = ("d_val", "ui_val", "ul_val", "ull_val", "sll_val", "si_val", "us_val")
 
 
-def checked_ids(field_ids):
+def checked_ids(field_ids: object) -> list[int | tuple[int, ...]]:
     """The requests of a call as numbers and pairs of numbers.
 
     Raises
@@ -45,35 +54,24 @@ class FieldValue:
 
     __slots__ = ("_data",)
 
-    def __init__(self, field_value):
+    def __init__(self, field_value: nvml.FieldValue) -> None:
         self._data = field_value
 
     @property
-    def field_id(self):
+    def field_id(self) -> FieldId:
         """The `FieldId`; an int if this package does not have it."""
         number = int(self._data.field_id)
         try:
             return FieldId(number)
         except ValueError:
-            return number
+            return number  # type: ignore[return-value]
+
+    scope_id = field(int, "scope_id", "Scope of the field, for example a link.")
+    timestamp = field(int, "timestamp", "When the value was sampled, in microseconds since 1970.")
+    latency_usec = field(int, "latency_usec", "How long NVML took to update the value, in microseconds.")
 
     @property
-    def scope_id(self):
-        """Scope of the field, for example a link."""
-        return int(self._data.scope_id)
-
-    @property
-    def timestamp(self):
-        """When the value was sampled, in microseconds since 1970."""
-        return int(self._data.timestamp)
-
-    @property
-    def latency_usec(self):
-        """How long NVML took to update the value, in microseconds."""
-        return int(self._data.latency_usec)
-
-    @property
-    def value(self):
+    def value(self) -> int | float:
         """The value.
 
         Raises
@@ -106,18 +104,18 @@ class FieldValues:
 
     __slots__ = ("_data",)
 
-    def __init__(self, field_values):
+    def __init__(self, field_values: nvml.FieldValue) -> None:
         self._data = field_values
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: SupportsIndex) -> FieldValue:
         from operator import index as number
 
         return FieldValue(self._data[number(index)])
 
-    def validate(self):
+    def validate(self) -> None:
         """Raise the error of the first field that has one.
 
         Raises
@@ -126,7 +124,7 @@ class FieldValues:
         """
         self.get_all_values()
 
-    def get_all_values(self):
+    def get_all_values(self) -> list[int | float]:
         """All values as a list.
 
         Raises
@@ -137,7 +135,7 @@ class FieldValues:
         return [self[at].value for at in range(len(self))]
 
 
-def read(handle, field_ids):
+def read(handle: Handle, field_ids: object) -> FieldValues:
     """`FieldValues` of a device."""
     requests = checked_ids(field_ids)
     return FieldValues(call("device_get_field_values", handle, requests) if requests else nvml.FieldValue(0))

@@ -1,5 +1,14 @@
 """Translation between the string enumerations of `cuda.core.system.typing` and NVML's numbers."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Mapping as Names
+    from enum import StrEnum
+    from typing import Any, SupportsInt
+
 __all__ = ["Mapping", "bits"]
 
 
@@ -18,11 +27,11 @@ class Mapping:
         NVML's member names where they differ, by this package's.
     """
 
-    def __init__(self, words, kind, numbers, names=None):
+    def __init__(self, words: type[StrEnum], kind: str, numbers: str, names: Names[str, str] | None = None) -> None:
         self._words, self._kind, self._numbers, self._names = words, kind, numbers, names or {}
-        self._number = None
+        self._number: dict[str, int] | None = None
 
-    def _table(self):
+    def _table(self) -> dict[str, int]:
         if self._number is None:
             from cuda.bindings import nvml
 
@@ -33,7 +42,7 @@ class Mapping:
             }
         return self._number
 
-    def number(self, word):
+    def number(self, word: str) -> int:
         """NVML's number of a member, which may be given as its string.
 
         Raises
@@ -48,16 +57,16 @@ class Mapping:
             raise ValueError(f"{self._kind} is {word!r}; expected one of {allowed}")
         return found
 
-    def word(self, number, default=None):
+    def word(self, number: SupportsInt, default: StrEnum | None = None) -> Any:
         """The member for NVML's number; `default` if the driver knows more members than this package."""
         number = int(number)
         return next((word for word, value in self._table().items() if value == number), default)
 
-    def words(self, mask):
+    def words(self, mask: int) -> list[Any]:
         """The members whose bits are set in `mask`."""
         return [word for word, value in self._table().items() if value and mask & value]
 
-    def mask(self, words, name):
+    def mask(self, words: str | Iterable[str], name: str) -> int:
         """The bits of a member, or of a list of members.
 
         Raises
@@ -78,6 +87,6 @@ class Mapping:
         return mask
 
 
-def bits(masks):
+def bits(masks: Iterable[SupportsInt]) -> list[int]:
     """The indices of the bits that are set in a sequence of 64-bit masks."""
     return [64 * at + bit for at, mask in enumerate(masks) for bit in range(64) if int(mask) >> bit & 1]

@@ -5,19 +5,25 @@ down more often than it had initialised it, NVML is initialised once more and th
 different after that, so every device has a `Handle` that looks the device up again.
 """
 
+from __future__ import annotations
+
 import os
 import threading
 
 from cuda.bindings import nvml
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, SupportsInt
+
 __all__ = ["Handle", "call", "generation", "handle_of", "initialize", "is_initialized", "symbol"]
 
 _lock = threading.Lock()
 _generation = 0  # Number of initialisations, forks included; handles of earlier generations are looked up again.
-_initialized_in = None  # The process that `nvmlInit` was called in.
+_initialized_in: int | None = None  # The process that `nvmlInit` was called in.
 
 
-def _after_fork():
+def _after_fork() -> None:
     global _lock, _initialized_in
     # Another thread of the parent may have held the lock.
     _lock = threading.Lock()
@@ -27,12 +33,12 @@ def _after_fork():
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Whether this module initialised NVML in this process."""
     return _initialized_in is not None
 
 
-def initialize():
+def initialize() -> None:
     """Initialise NVML once per process.
 
     Raises
@@ -54,13 +60,13 @@ def initialize():
             _initialized_in = os.getpid()
 
 
-def generation():
+def generation() -> int:
     """Number of the current initialisation."""
     initialize()
     return _generation
 
 
-def _initialize_again(seen):
+def _initialize_again(seen: int) -> None:
     """Initialise NVML after a call of generation `seen` found it shut down."""
     global _initialized_in
     with _lock:
@@ -82,33 +88,33 @@ class Handle:
 
     __slots__ = ("_function", "_generation", "_key", "_value")
 
-    def __init__(self, function, key):
+    def __init__(self, function: str, key: object) -> None:
         self._function, self._key = function, key
         self._generation = -1
         self._value = call(function, key)
         self._generation = _generation
 
     @classmethod
-    def of(cls, value):
+    def of(cls, value: int) -> Handle:
         """The handle with that value. It is looked up again by its UUID."""
         self = cls.__new__(cls)
         self._function, self._key = "device_get_handle_by_uuid", call("device_get_uuid", value)
         self._value, self._generation = value, _generation
         return self
 
-    def __int__(self):
+    def __int__(self) -> int:
         if self._generation != generation():
             self._value = call(self._function, self._key)
             self._generation = _generation
-        return self._value
+        return int(self._value)
 
 
-def handle_of(value):
+def handle_of(value: SupportsInt) -> Handle:
     """A `Handle` as it is; the `Handle` of a number."""
     return value if isinstance(value, Handle) else Handle.of(int(value))
 
 
-def call(name, *arguments):
+def call(name: str, *arguments: object) -> Any:
     """Call the function `name` of `cuda.bindings.nvml`; `Handle` arguments are passed as numbers.
 
     Raises
@@ -132,9 +138,9 @@ def call(name, *arguments):
             raise
 
 
-def symbol(name):
+def symbol(name: str) -> str:
     """The C function that the function `name` of the bindings calls, with the suffix of its version."""
-    return getattr(nvml, name)._symbol
+    return str(getattr(nvml, name)._symbol)
 
 
 # What a call needs: a word of its name, and the devices or permissions for which NVIDIA documents it.
@@ -173,7 +179,7 @@ _NEEDS = (
 _PERMISSION = "the user lacks the permission: run as root, or ask the administrator for access"
 
 
-def _explain(error, function):
+def _explain(error: nvml.NvmlError, function: Any) -> None:
     """Prefix the error's text with NVML's name of the function, and append what the call needs."""
     text = f"{symbol(function.__name__)}: {error}"
     if isinstance(error, nvml.NoPermissionError):

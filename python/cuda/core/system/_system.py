@@ -1,5 +1,7 @@
 """The machine: versions, number of devices, processes."""
 
+from __future__ import annotations
+
 from ._nvml import call
 
 __all__ = [
@@ -12,11 +14,11 @@ __all__ = [
 ]
 
 
-def _numbers(version):
+def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def get_user_mode_driver_version():
+def get_user_mode_driver_version() -> tuple[int, ...]:
     """CUDA version of the driver library, ``(major, minor)``: the newest CUDA whose programs it runs.
 
     Examples
@@ -33,7 +35,7 @@ def get_user_mode_driver_version():
     return version // 1000, version % 1000 // 10
 
 
-def get_kernel_mode_driver_version():
+def get_kernel_mode_driver_version() -> tuple[int, ...]:
     """Version of the driver, for example ``(580, 65, 6)``.
 
     Examples
@@ -45,7 +47,7 @@ def get_kernel_mode_driver_version():
     return _numbers(call("system_get_driver_version"))
 
 
-def get_nvml_version():
+def get_nvml_version() -> tuple[int, ...]:
     """Version of NVML: numbers whose first is the CUDA version's major.
 
     Examples
@@ -57,7 +59,7 @@ def get_nvml_version():
     return _numbers(call("system_get_nvml_version"))
 
 
-def get_driver_branch():
+def get_driver_branch() -> str:
     """Branch of the driver, for example ``"r580_00"``.
 
     Examples
@@ -66,10 +68,10 @@ def get_driver_branch():
     >>> print("driver branch", system.get_driver_branch())
     driver branch ...
     """
-    return call("system_get_driver_branch")
+    return str(call("system_get_driver_branch"))
 
 
-def get_num_devices():
+def get_num_devices() -> int:
     """Number of devices that NVML reports, whatever ``CUDA_VISIBLE_DEVICES`` is.
 
     Examples
@@ -78,10 +80,10 @@ def get_num_devices():
     >>> system.get_num_devices() >= 1
     True
     """
-    return call("device_get_count_v2")
+    return int(call("device_get_count_v2"))
 
 
-def get_process_name(pid):
+def get_process_name(pid: int) -> str:
     """Name of a process.
 
     Parameters
@@ -102,4 +104,4 @@ def get_process_name(pid):
     >>> with contextlib.suppress(system.NotFoundError):
     ...     name = system.get_process_name(os.getpid())
     """
-    return call("system_get_process_name", pid)
+    return str(call("system_get_process_name", pid))

@@ -1,9 +1,20 @@
 """Events of the system: devices that are bound to the driver, or unbound from it."""
 
+from __future__ import annotations
+
 from ._device_events import EventSet, wait
 from ._mapping import Mapping
 from ._nvml import call
+from ._properties import field
 from .typing import SystemEventType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import SupportsIndex
+
+    from cuda.bindings import nvml
+
+    from ._device import Device
 
 __all__ = ["register_events"]
 
@@ -12,7 +23,7 @@ _TYPES = Mapping(
 )
 
 
-def _pci_bus_id(gpu_id):
+def _pci_bus_id(gpu_id: int) -> str:
     """NVML's text for a device number: domain, bus and device in 16, 8 and 8 bits."""
     return f"{gpu_id >> 16:08X}:{gpu_id >> 8 & 0xFF:02X}:{gpu_id & 0xFF:02X}.0"
 
@@ -28,21 +39,16 @@ class SystemEvent:
 
     __slots__ = ("_data",)
 
-    def __init__(self, event_data):
+    def __init__(self, event_data: nvml.SystemEventData_v1) -> None:
         self._data = event_data
 
-    @property
-    def event_type(self):
-        """The `SystemEventType`; None if the driver reports another one."""
-        return _TYPES.word(self._data.event_type)
+    event_type = field(
+        SystemEventType, "event_type", "The `SystemEventType`; None if the driver reports another one.", _TYPES.word
+    )
+    gpu_id = field(int, "gpu_id", "PCI position of the device: domain, bus and device in 16, 8 and 8 bits.")
 
     @property
-    def gpu_id(self):
-        """PCI position of the device: domain, bus and device in 16, 8 and 8 bits."""
-        return int(self._data.gpu_id)
-
-    @property
-    def device(self):
+    def device(self) -> Device:
         """The device.
 
         Raises
@@ -66,13 +72,13 @@ class SystemEvents:
 
     __slots__ = ("_data",)
 
-    def __init__(self, event_data):
+    def __init__(self, event_data: nvml.SystemEventData_v1) -> None:
         self._data = event_data
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: SupportsIndex) -> SystemEvent:
         from operator import index
 
         return SystemEvent(self._data[index(idx)])
@@ -88,12 +94,12 @@ class RegisteredSystemEvents:
 
     __slots__ = ("_set",)
 
-    def __init__(self, events):
+    def __init__(self, events: SystemEventType | str | list[SystemEventType | str]) -> None:
         mask = _TYPES.mask(events, "events")
         self._set = EventSet("system_event_set_create", "system_event_set_free")
         call("system_register_events", mask, self._set.value)
 
-    def wait(self, timeout_ms=0, buffer_size=1):
+    def wait(self, timeout_ms: int = 0, buffer_size: int = 1) -> SystemEvents:
         """Wait for events.
 
         Parameters
@@ -120,7 +126,7 @@ class RegisteredSystemEvents:
         return SystemEvents(wait("system_event_set_wait", self._set, timeout_ms, size))
 
 
-def register_events(events):
+def register_events(events: SystemEventType | str | list[SystemEventType | str]) -> RegisteredSystemEvents:
     """Record events of the system from now on. Linux only.
 
     Parameters
