@@ -15,7 +15,7 @@ RECIPE = ROOT / "distributions" / "conda" / "recipe.yaml"
 OTHERS = [
     ("python", "3.11.9", "h0_0", []),
     ("numpy", "2.4.0", "py311_0", ["python 3.11.*"]),
-    ("cuda-pathfinder", "1.9.0", "pyh0_0", ["python >=3.10"]),
+    ("cuda-pathfinder", "1.9.1", "pyh0_0", ["python >=3.10"]),
     ("cuda-bindings", "12.9.4", "py311_0", ["python 3.11.*", "cuda-pathfinder >=1.1"]),
     ("cuda-bindings", "13.5.0", "py311_0", ["python 3.11.*", "cuda-pathfinder >=1.4.2"]),
     ("cuda-core", "1.2.2", "py311_0", ["python 3.11.*", "cuda-bindings", "cuda-pathfinder >=1.4.2", "numpy"]),

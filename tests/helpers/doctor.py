@@ -87,7 +87,7 @@ def install(root, name, version, files):
 #: The start of a file's path -> name and version of the package of Cupyrite that owns it.
 OWNERS = {
     "cupyrite/": ("cupyrite", cupyrite.__version__),
-    "cuda/pathfinder/": ("cuda_pathfinder", f"1.9.0+cupyrite.{cupyrite.__version__}"),
+    "cuda/pathfinder/": ("cuda_pathfinder", f"1.9.1+cupyrite.{cupyrite.__version__}"),
     "cuda/bindings/": ("cuda_bindings", f"13.5.0+cupyrite.{cupyrite.__version__}"),
     "cuda/core/": ("cuda_core", f"1.2.2+cupyrite.{cupyrite.__version__}"),
     "no modules": ("cuda_python", f"13.5.0+cupyrite.{cupyrite.__version__}"),

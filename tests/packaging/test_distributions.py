@@ -35,7 +35,7 @@ VERSIONS = {
     for name, interface in {
         "cuda-bindings": "13.5.0",
         "cuda-core": "1.2.2",
-        "cuda-pathfinder": "1.9.0",
+        "cuda-pathfinder": "1.9.1",
         "cuda-python": "13.5.0",
     }.items()
 }

@@ -96,7 +96,7 @@ def toolkit(tmp_path):
 def test_module_lists_its_names():
     public = {name for name in vars(pathfinder) if not name.startswith("_")}
     assert public == set(pathfinder.__all__)
-    assert pathfinder.__version__ == "1.9.0"
+    assert pathfinder.__version__ == "1.9.1"
     assert pathfinder._find_nvidia_header_directory is pathfinder.find_nvidia_header_directory
     for name in pathfinder.__all__:
         value = getattr(pathfinder, name)

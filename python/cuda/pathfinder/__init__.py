@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T: ...
 
 
-__version__ = "1.9.0"
+__version__ = "1.9.1"
 
 __all__ = [
     "SUPPORTED_BINARY_UTILITIES",

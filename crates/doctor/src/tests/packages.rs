@@ -41,7 +41,7 @@ const OUR_CORE: Package<'_> = (
 );
 const OUR_PATHFINDER: Package<'_> = (
     "cuda_pathfinder",
-    concat!("1.9.0+cupyrite.", env!("CARGO_PKG_VERSION")),
+    concat!("1.9.1+cupyrite.", env!("CARGO_PKG_VERSION")),
     &[("cuda/pathfinder/__init__.py", b"our pathfinder")],
 );
 const OUR_PYTHON: Package<'_> = (
@@ -71,7 +71,7 @@ const BINDINGS: Package<'_> = (
 );
 const PATHFINDER: Package<'_> = (
     "cuda-pathfinder",
-    "1.9.0",
+    "1.9.1",
     // The same length as Cupyrite's file: only the digest differs.
     &[("cuda/pathfinder/__init__.py", b"ur pathfinder!")],
 );
@@ -149,7 +149,7 @@ fn the_peer_installed_after_cupyrite() {
         problem.what
     );
     assert!(
-        problem.what.contains("cuda-pathfinder 1.9.0"),
+        problem.what.contains("cuda-pathfinder 1.9.1"),
         "{}",
         problem.what
     );
@@ -173,7 +173,7 @@ fn the_peer_installed_after_cupyrite() {
         [
             "/venv/bin/python -m cupyrite stand-in",
             "/venv/bin/python -m pip uninstall -y cupyrite cuda-python",
-            "/venv/bin/python -m pip install --force-reinstall --no-deps cuda-pathfinder==1.9.0 \
+            "/venv/bin/python -m pip install --force-reinstall --no-deps cuda-pathfinder==1.9.1 \
              cuda-bindings==13.5.0 cuda-core==1.2.2",
         ]
     );
@@ -234,7 +234,7 @@ fn the_peer_in_place_of_a_stand_in() {
             "/venv/bin/python -m cupyrite stand-in",
             "/venv/bin/python -m pip uninstall -y cupyrite cuda-python",
             "/venv/bin/python -m pip install --force-reinstall --no-deps cuda-bindings==13.0.3 \
-             cuda-core==1.2.2 cuda-pathfinder==1.9.0",
+             cuda-core==1.2.2 cuda-pathfinder==1.9.1",
         ]
     );
     let ours = |name: &str| {
@@ -300,7 +300,7 @@ fn an_environment_without_pip_gets_commands_of_uv() {
         [
             "uv pip uninstall --python /venv/bin/python cupyrite cuda-python",
             "uv pip install --python /venv/bin/python --force-reinstall --no-deps cuda-bindings==13.5.0 \
-             cuda-core==1.2.2 cuda-pathfinder==1.9.0",
+             cuda-core==1.2.2 cuda-pathfinder==1.9.1",
         ]
     );
 }
