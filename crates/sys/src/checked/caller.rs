@@ -3,6 +3,8 @@
 //! Addresses on the calling thread's stack, where out-parameters of C and of the bindings live, are accessed directly; all others
 //! through the operating system. The CPU device and the CUDA runtime convert the errors to their statuses.
 
+use std::mem::MaybeUninit;
+
 use super::{BadAddress, is_on_stack, read, read_into, write_bytes};
 
 /// Types for which every bit pattern is valid: integers, floats, raw pointers, and structures of them, with or without padding.
@@ -50,6 +52,22 @@ pub fn put<T: Copy>(addr: u64, value: T) -> Result<(), BadAddress> {
         return Ok(());
     }
     super::write(addr, &value)
+}
+
+/// Writes a struct of which `fill` sets the fields, with zeros in its padding. A struct that is copied whole carries whatever
+/// its padding held.
+///
+/// # Errors
+///
+/// [`BadAddress`] if the range cannot be written.
+pub fn put_with<T: Plain>(addr: u64, fill: impl FnOnce(&mut T)) -> Result<(), BadAddress> {
+    let mut storage = MaybeUninit::<T>::zeroed();
+    // SAFETY: zeros are a valid `T`.
+    fill(unsafe { storage.assume_init_mut() });
+    // SAFETY: the storage was zeroed, and setting fields leaves the padding between them as it was.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(storage.as_ptr().cast::<u8>(), size_of::<T>()) };
+    put_bytes(addr, bytes)
 }
 
 /// Copies `bytes` to the caller's address.
@@ -113,6 +131,7 @@ pub fn get_array<T: Plain>(addr: u64, count: usize) -> Result<Vec<T>, ArrayError
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::driver::CUDA_RESOURCE_VIEW_DESC;
 
     #[test]
     fn values_pass_through_the_stack_and_the_heap() {
@@ -126,6 +145,20 @@ mod tests {
         }
         assert_eq!(put(16, 1u8), Err(BadAddress));
         assert_eq!(get::<u8>(16), Err(BadAddress));
+    }
+
+    #[test]
+    fn padding_is_reported_as_zeros() {
+        let mut out = [0xFFu8; size_of::<CUDA_RESOURCE_VIEW_DESC>()];
+        let written = put_with(
+            out.as_mut_ptr() as u64,
+            |view: &mut CUDA_RESOURCE_VIEW_DESC| {
+                (view.format.0, view.width) = (1, 2);
+            },
+        );
+        assert_eq!(written, Ok(()));
+        assert_eq!(out[..16], [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(out[16..].iter().all(|byte| *byte == 0));
     }
 
     #[test]

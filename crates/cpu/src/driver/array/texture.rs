@@ -12,7 +12,7 @@ use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::device::attributes;
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{get, non_null, put};
+use crate::driver::entry::caller_memory::{get, non_null, put, put_with};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
@@ -330,6 +330,15 @@ fn after_launched_work(context: u64, remove: impl FnOnce() + Send + 'static) {
     }
 }
 
+/// Reports a resource descriptor.
+fn put_resource(out: u64, given: &CUDA_RESOURCE_DESC) -> Res {
+    put_with(out, |resource: &mut CUDA_RESOURCE_DESC| {
+        resource.resType = given.resType;
+        resource.res = given.res;
+        resource.flags = given.flags;
+    })
+}
+
 /// Looks up a texture object after the checks common to all queries.
 fn texture(out: u64, handle: u64) -> Res<Arc<TextureObject>> {
     non_null(out)?;
@@ -351,14 +360,22 @@ driver_entry_points! {
         Ok(())
     }
     fn texture_resource "cuTexObjectGetResourceDesc" (out: u64, handle: u64) {
-        put(out, texture(out, handle)?.resource)
+        put_resource(out, &texture(out, handle)?.resource)
     }
     fn texture_descriptor "cuTexObjectGetTextureDesc" (out: u64, handle: u64) {
         put(out, texture(out, handle)?.descriptor)
     }
     fn texture_view "cuTexObjectGetResourceViewDesc" (out: u64, handle: u64) {
         // All zeros if the texture has no view.
-        put(out, texture(out, handle)?.view.unwrap_or_default())
+        let given = texture(out, handle)?.view.unwrap_or_default();
+        put_with(out, |view: &mut CUDA_RESOURCE_VIEW_DESC| {
+            view.format = given.format;
+            (view.width, view.height, view.depth) = (given.width, given.height, given.depth);
+            view.firstMipmapLevel = given.firstMipmapLevel;
+            view.lastMipmapLevel = given.lastMipmapLevel;
+            (view.firstLayer, view.lastLayer) = (given.firstLayer, given.lastLayer);
+            view.reserved = given.reserved;
+        })
     }
     fn surface_create "cuSurfObjectCreate" (out: u64, resource: u64) {
         create_surface(out, resource)
@@ -375,6 +392,6 @@ driver_entry_points! {
     fn surface_resource "cuSurfObjectGetResourceDesc" (out: u64, handle: u64) {
         non_null(out)?;
         context::current()?;
-        put(out, SURFACES.find(handle).ok_or(Code::INVALID_VALUE)?.resource)
+        put_resource(out, &SURFACES.find(handle).ok_or(Code::INVALID_VALUE)?.resource)
     }
 }
