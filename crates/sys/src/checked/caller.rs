@@ -5,7 +5,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::{BadAddress, is_on_stack, read, read_into, write_bytes};
+use super::{BadAddress, is_on_stack, read, read_into, write_from};
 
 /// Types for which every bit pattern is valid: integers, floats, raw pointers, and structures of them, with or without padding.
 /// The C structs and unions of this crate are plain.
@@ -64,10 +64,8 @@ pub fn put_with<T: Plain>(addr: u64, fill: impl FnOnce(&mut T)) -> Result<(), Ba
     let mut storage = MaybeUninit::<T>::zeroed();
     // SAFETY: zeros are a valid `T`.
     fill(unsafe { storage.assume_init_mut() });
-    // SAFETY: the storage was zeroed, and setting fields leaves the padding between them as it was.
-    let bytes =
-        unsafe { std::slice::from_raw_parts(storage.as_ptr().cast::<u8>(), size_of::<T>()) };
-    put_bytes(addr, bytes)
+    // SAFETY: the storage has this size; it is copied as memory, with its padding.
+    unsafe { put_memory(addr, storage.as_ptr().cast(), size_of::<T>()) }
 }
 
 /// Copies `bytes` to the caller's address.
@@ -76,12 +74,22 @@ pub fn put_with<T: Plain>(addr: u64, fill: impl FnOnce(&mut T)) -> Result<(), Ba
 ///
 /// [`BadAddress`] if the range cannot be written.
 pub fn put_bytes(addr: u64, bytes: &[u8]) -> Result<(), BadAddress> {
-    if is_on_stack(addr, bytes.len() as u64) {
-        // SAFETY: the range lies within this thread's stack, above every frame of this call.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), addr as *mut u8, bytes.len()) };
+    // SAFETY: the slice has this length.
+    unsafe { put_memory(addr, bytes.as_ptr(), bytes.len()) }
+}
+
+/// # Safety
+///
+/// `from` is valid for reads of `len` bytes.
+unsafe fn put_memory(addr: u64, from: *const u8, len: usize) -> Result<(), BadAddress> {
+    if is_on_stack(addr, len as u64) {
+        // SAFETY: the target lies within this thread's stack, above every frame of this call; the source is the caller's
+        // promise.
+        unsafe { std::ptr::copy_nonoverlapping(from, addr as *mut u8, len) };
         return Ok(());
     }
-    write_bytes(addr, bytes)
+    // SAFETY: the caller's promise.
+    unsafe { write_from(addr, from, len as u64) }
 }
 
 /// Reads a value.
