@@ -1,5 +1,5 @@
 //! Tables of the Python functions, one row each: `crates/python/src/generated/*_functions.rs`. The macros in which they are
-//! written are in `crates/python/src/bindings/descriptor/table.rs`.
+//! written are in `crates/python/src/bindings/descriptor/declare.rs`.
 //!
 //! Besides the IR, this module knows the bounds that keep C from reading past a Python argument ([`list_count`],
 //! [`buffer_size`], [`single_of_many`]).
@@ -68,7 +68,7 @@ fn library(api: &Api, lib: &LibraryApi) -> String {
     if rows.contains("hook(") {
         out.push_str("use crate::bindings::custom::*;\n");
     }
-    out.push_str("use crate::bindings::descriptor::table::*;\n");
+    out.push_str("use crate::bindings::descriptor::declare::*;\n");
     if let Some(first) = &lib.shares {
         let _ = writeln!(out, "use crate::generated::{first}_functions::*;");
     }

@@ -5,7 +5,7 @@
 use cupyrite_sys::cudla::Symbol;
 
 use crate::bindings::custom::*;
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 use crate::generated::cudla_types::class;
 
 thunks! {

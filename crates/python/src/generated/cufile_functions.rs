@@ -5,7 +5,7 @@
 use cupyrite_sys::cufile::Symbol;
 
 use crate::bindings::custom::*;
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 use crate::generated::cufile_types::class;
 
 thunks! {

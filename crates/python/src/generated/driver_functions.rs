@@ -6,7 +6,7 @@ use cupyrite_sys::driver as c;
 use cupyrite_sys::driver::Symbol;
 
 use crate::bindings::custom::*;
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 use crate::generated::driver_types::{class, enums};
 
 structs_by_value!(

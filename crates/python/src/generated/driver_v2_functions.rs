@@ -5,7 +5,7 @@
 use cupyrite_sys::driver::Symbol;
 
 use crate::bindings::custom::*;
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 use crate::generated::driver_functions::*;
 use crate::generated::driver_v2_types::{class, enums};
 

@@ -4,7 +4,7 @@
 
 use cupyrite_sys::nvjitlink::Symbol;
 
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 
 thunks! {
 call_qwqqq_w: (u64, u32, u64, u64, u64) -> i32;

@@ -5,7 +5,7 @@
 use cupyrite_sys::nvml::Symbol;
 
 use crate::bindings::custom::*;
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 use crate::generated::nvml_types::class;
 
 thunks! {

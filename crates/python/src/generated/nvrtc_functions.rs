@@ -5,7 +5,7 @@
 use cupyrite_sys::nvrtc::Symbol;
 
 use crate::bindings::custom::*;
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 use crate::generated::nvrtc_types::{class, enums};
 
 thunks! {

@@ -4,7 +4,7 @@
 
 use cupyrite_sys::nvvm::Symbol;
 
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 
 thunks! {
 call_qqqq_w: (u64, u64, u64, u64) -> i32;

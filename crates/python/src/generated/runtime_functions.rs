@@ -6,7 +6,7 @@ use cupyrite_sys::runtime as c;
 use cupyrite_sys::runtime::Symbol;
 
 use crate::bindings::custom::*;
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 use crate::generated::runtime_types::{class, enums};
 
 structs_by_value!(

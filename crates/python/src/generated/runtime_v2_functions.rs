@@ -5,7 +5,7 @@
 use cupyrite_sys::runtime::Symbol;
 
 use crate::bindings::custom::*;
-use crate::bindings::descriptor::table::*;
+use crate::bindings::descriptor::declare::*;
 use crate::generated::runtime_functions::*;
 use crate::generated::runtime_v2_types::{class, enums};
 

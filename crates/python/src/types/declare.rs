@@ -1,7 +1,7 @@
 //! The macros in which the tables of types are written: one row per class, attribute, enum member, constant, exception.
 //!
-//! Ids of classes and enums are numbered by the compiler, in the order of the modules ([`super::table::MODULES`]) and rows.
-//! Everything else refers to them by name: `class::CUcontext`, `enums::CUresult`.
+//! The macros number classes and enums, in the order of the modules ([`super::table::MODULES`]) and of their rows. All other code
+//! refers to the ids by name: `class::CUcontext`, `enums::CUresult`.
 
 use std::ffi::CStr;
 

@@ -1,9 +1,9 @@
 //! Descriptors: the bound functions as data. The tables in `generated/` consist of these types.
 //!
-//! Belongs here: the types, the macros in which the tables are written ([`table`]), and their verification at compile time
+//! Belongs here: the types, the macros in which the tables are written ([`declare`]), and their verification at compile time
 //! ([`verify`]). Does not belong here: what the engine does with them ([`crate::bindings::call`]).
 
-pub mod table;
+pub mod declare;
 pub mod verify;
 
 use std::ffi::c_void;

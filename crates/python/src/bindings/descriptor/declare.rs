@@ -41,7 +41,7 @@ impl FromWord for f64 {
 /// Structs that C takes by value: the word is the struct's address.
 macro_rules! structs_by_value {
     ($($ty:path),* $(,)?) => {$(
-        impl $crate::bindings::descriptor::table::FromWord for $ty {
+        impl $crate::bindings::descriptor::declare::FromWord for $ty {
             #[inline(always)]
             unsafe fn from_word(word: u64) -> $ty {
                 // SAFETY: as promised by the caller.
@@ -109,7 +109,7 @@ macro_rules! thunks {
     ($($name:ident: ($($ty:ty),*) -> $ret:ty;)*) => {$(
         #[allow(missing_docs, non_snake_case, unused_mut, unused_variables)]
         pub unsafe fn $name(symbol: *const std::ffi::c_void, words: *const u64) -> i64 {
-            use $crate::bindings::descriptor::table::{IntoWord, Words};
+            use $crate::bindings::descriptor::declare::{IntoWord, Words};
             let mut words = Words(words);
             // SAFETY: the caller passes a function of this C signature and one word for each parameter. Arguments are
             // evaluated from left to right.
@@ -172,14 +172,13 @@ macro_rules! functions {
         pub static FUNCTIONS: &[$crate::bindings::descriptor::Function] = {
             use $crate::bindings::descriptor::Int::{I8, I16, I32, I64, U8, U16, U32, U64};
             use $crate::bindings::descriptor::*;
-            use $crate::bindings::descriptor::table::{
-                keeps_gil, or_else, raising, result_name,
-            };
+            use $crate::bindings::descriptor::declare::{keeps_gil, raising, result_name};
+            use $crate::types::declare::or_else;
             &[$(Function {
                 name: stringify!($name),
                 module: Module::$module,
                 symbol: or_else!([$(Symbol::$symbol as u16)?] NO_SYMBOL),
-                thunk: or_else!([$($thunk)?] $crate::bindings::descriptor::table::no_thunk),
+                thunk: or_else!([$($thunk)?] $crate::bindings::descriptor::declare::no_thunk),
                 keep_gil: keeps_gil!($($gil)?),
                 params: &[$(Param {
                     name: stringify!($param),
@@ -208,17 +207,6 @@ macro_rules! functions {
     };
 }
 pub(crate) use functions;
-
-/// The first value, or the second one where the row has no first.
-macro_rules! or_else {
-    ([] $default:expr) => {
-        $default
-    };
-    ([$value:expr] $default:expr) => {
-        $value
-    };
-}
-pub(crate) use or_else;
 
 macro_rules! keeps_gil {
     () => {
