@@ -413,9 +413,6 @@ fn function_stub(lib: &ir::LibraryApi, f: &ir::Function) -> String {
         .collect();
     let mut results = vec![lib.status_enum.clone()];
     results.extend(python.results.iter().map(|r| result(&r.kind)));
-    if hook == Some("nvrtc::error_text") && python.results.is_empty() {
-        results.push("bytes".into());
-    }
     let results = results.join(", ");
     let plain = format!(
         "def {}({}) -> tuple[{results}]: ...\n",

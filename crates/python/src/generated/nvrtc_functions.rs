@@ -26,7 +26,7 @@ nvrtcDestroyProgram(prog: HandlePtr(U64) "nvrtcProgram") -> () { call_q_w nvrtcD
 nvrtcGetBundledHeadersInfo() -> (info: Struct(class::nvrtcBundledHeadersInfo) "nvrtcBundledHeadersInfo", errorLog: CString "bytes") { call_qq_w nvrtcGetBundledHeadersInfo(Result(0), Result(1)) };
 nvrtcGetCUBIN(prog: Handle(class::nvrtcProgram, U64) "nvrtcProgram", cubin: BytesOut(None) "bytes") -> () { call_qq_w nvrtcGetCUBIN(Arg(0), Arg(1)) } hook(nvrtc::get_output);
 nvrtcGetCUBINSize(prog: Handle(class::nvrtcProgram, U64) "nvrtcProgram") -> (cubinSizeRet: Int(U64) "int") { call_qq_w nvrtcGetCUBINSize(Arg(0), Result(0)) };
-nvrtcGetErrorString(result: Enum(enums::nvrtcResult) "nvrtcResult") -> (_: CString "bytes") { call_w_q nvrtcGetErrorString(Arg(0)) } gil(keep) hook(nvrtc::error_text);
+nvrtcGetErrorString(result: Enum(enums::nvrtcResult) "nvrtcResult") -> (_: CString "bytes") { call_w_q nvrtcGetErrorString(Arg(0)) } gil(keep) hook(error_text);
 nvrtcGetLTOIR(prog: Handle(class::nvrtcProgram, U64) "nvrtcProgram", LTOIR: BytesOut(None) "bytes") -> () { call_qq_w nvrtcGetLTOIR(Arg(0), Arg(1)) } hook(nvrtc::get_output);
 nvrtcGetLTOIRSize(prog: Handle(class::nvrtcProgram, U64) "nvrtcProgram") -> (LTOIRSizeRet: Int(U64) "int") { call_qq_w nvrtcGetLTOIRSize(Arg(0), Result(0)) };
 nvrtcGetLoweredName(prog: Handle(class::nvrtcProgram, U64) "nvrtcProgram", name_expression: Bytes "bytes") -> (lowered_name: CString "bytes") { call_qqq_w nvrtcGetLoweredName(Arg(0), Arg(1), Result(0)) };

@@ -173,8 +173,8 @@ cudaGetDeviceFlags() -> (flags: Int(U32) "int") { call_q_w cudaGetDeviceFlags(Re
 cudaGetDeviceProperties(device: Int(I32) "int") -> (prop: Struct(class::cudaDeviceProp) "cudaDeviceProp") { call_qw_w cudaGetDeviceProperties(Result(0), Arg(0)) } hook(runtime::device_properties);
 cudaGetDriverEntryPoint(symbol: Bytes "bytes", flags: Int(U64) "unsigned long long") -> (funcPtr: VoidPtr "Any", driverStatus: Enum(enums::cudaDriverEntryPointQueryResult) "cudaDriverEntryPointQueryResult") { call_qqqq_w cudaGetDriverEntryPoint(Arg(0), Result(0), Arg(1), Result(1)) };
 cudaGetDriverEntryPointByVersion(symbol: Bytes "bytes", cudaVersion: Int(U32) "unsigned int", flags: Int(U64) "unsigned long long") -> (funcPtr: VoidPtr "Any", driverStatus: Enum(enums::cudaDriverEntryPointQueryResult) "cudaDriverEntryPointQueryResult") { call_qqwqq_w cudaGetDriverEntryPointByVersion(Arg(0), Result(0), Arg(1), Arg(2), Result(1)) };
-cudaGetErrorName(error: Enum(enums::cudaError_t) "cudaError_t") -> (_: CString "bytes") { call_w_q cudaGetErrorName(Arg(0)) } gil(keep) hook(nvrtc::error_text);
-cudaGetErrorString(error: Enum(enums::cudaError_t) "cudaError_t") -> (_: CString "bytes") { call_w_q cudaGetErrorString(Arg(0)) } gil(keep) hook(nvrtc::error_text);
+cudaGetErrorName(error: Enum(enums::cudaError_t) "cudaError_t") -> (_: CString "bytes") { call_w_q cudaGetErrorName(Arg(0)) } gil(keep) hook(error_text);
+cudaGetErrorString(error: Enum(enums::cudaError_t) "cudaError_t") -> (_: CString "bytes") { call_w_q cudaGetErrorString(Arg(0)) } gil(keep) hook(error_text);
 cudaGetExportTable(pExportTableId: Struct(class::cudaUUID_t) "cudaUUID_t") -> (ppExportTable: VoidPtr "Any") { call_qq_w cudaGetExportTable(Result(0), Arg(0)) };
 cudaGetKernel(entryFuncAddr: VoidPtr(None) "Any") -> (kernelPtr: Handle(class::cudaKernel_t, U64) "cudaKernel_t") { call_qq_w cudaGetKernel(Result(0), Arg(0)) };
 cudaGetLastError() -> () { call_w cudaGetLastError() } gil(keep);

@@ -64,7 +64,6 @@ pub fn section(
 
 /// The stub's signature on one line.
 fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
-    let hook = python.hook.as_deref();
     let args: Vec<String> = (python.args.iter())
         .map(|a| {
             let default = a.default.as_ref().map(|d| format!(" = {d}"));
@@ -83,9 +82,6 @@ fn signature(lib: &LibraryApi, python: &PyFunction) -> String {
         Style::Raises if whole.is_some() => whole.unwrap_or_default().to_owned(),
         Style::Tuple if python.ret != Ret::Status => results.join(", "),
         Style::Tuple => {
-            if hook == Some("nvrtc::error_text") && results.is_empty() {
-                results.push("bytes".to_owned());
-            }
             results.insert(0, lib.status_enum.clone());
             format!("tuple[{}]", results.join(", "))
         }

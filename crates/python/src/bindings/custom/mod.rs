@@ -14,7 +14,10 @@ pub mod nvrtc_v2;
 pub mod runtime;
 pub mod tagged_values;
 
-use crate::bindings::descriptor::Arguments;
+use crate::bindings::call::results::answer;
+use crate::bindings::call::words::address;
+use crate::bindings::call::{convert, general};
+use crate::bindings::descriptor::{Arguments, MAX_WORDS};
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
 pub use crate::bindings::raising::{interruptible, sizing};
@@ -40,4 +43,20 @@ pub fn required<'a>(arguments: Arguments<'a>, index: usize) -> R<Obj<'a>> {
 /// `TypeError` if the argument is no class with a C type.
 pub fn sizeof(arguments: Arguments<'_>) -> R<Owned> {
     cpython::from_u64(types::sizeof(required(arguments, 0)?)?)
+}
+
+/// `nvrtcGetErrorString`, `cudaGetErrorName` and `cudaGetErrorString`, of which C returns the text instead of a status.
+///
+/// # Errors
+///
+/// `TypeError` if the argument is no status, and the errors of a missing library.
+pub fn error_text(arguments: Arguments<'_>) -> R<Owned> {
+    let f = arguments.f;
+    let mut words = [0u64; MAX_WORDS];
+    words[0] = convert::enumerator(required(arguments, 0)?, arguments.site(0))?;
+    let text = general::invoke(f, &words)?.cast_unsigned();
+    answer(f, 0, |_| {
+        // SAFETY: by the library's contract, the result is null or a constant string.
+        unsafe { convert::c_string(std::ptr::with_exposed_provenance(address(text))) }
+    })
 }

@@ -155,15 +155,3 @@ pub fn supported_archs(arguments: Arguments<'_>) -> R<Owned> {
         tagged_values::list_from(array, count, Element::Int(Int::I32))
     })
 }
-
-/// `nvrtcGetErrorString` and similar functions, which return the text instead of a status.
-pub fn error_text(arguments: Arguments<'_>) -> R<Owned> {
-    let f = arguments.f;
-    let mut words = [0u64; MAX_WORDS];
-    words[0] = convert::enumerator(required(arguments, 0)?, arguments.site(0))?;
-    let text = general::invoke(f, &words)?.cast_unsigned();
-    answer(f, 0, |_| {
-        // SAFETY: by the library's contract, the result is null or a constant string.
-        unsafe { convert::c_string(std::ptr::with_exposed_provenance(address(text))) }
-    })
-}
