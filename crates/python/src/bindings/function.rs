@@ -222,7 +222,8 @@ unsafe extern "C" fn get_name(object: *mut ffi::PyObject, _: *mut c_void) -> *mu
     guard(|| cpython::from_str(unsafe { function_of(object) }.name))
 }
 
-/// The C function that is called, with the suffix of its ABI version; None if there is none. `cuda.core` names it in errors.
+/// The attribute `_symbol`: the name of the C function with the suffix of its ABI version, or None for a function without a C
+/// function. Errors of `cuda.core` name it.
 unsafe extern "C" fn get_symbol(object: *mut ffi::PyObject, _: *mut c_void) -> *mut ffi::PyObject {
     // SAFETY: called with an instance.
     guard(|| match unsafe { function_of(object) }.export() {

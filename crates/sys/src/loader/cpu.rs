@@ -62,8 +62,8 @@ pub(super) fn is_registered() -> bool {
 ///
 /// # Errors
 ///
-/// [`LoadErrorKind::NoCpuDevice`] if there is none, or if its library is missing, damaged or of another build. An error
-/// is not cached.
+/// [`LoadErrorKind::NoCpuDevice`] if the program has no CPU device, or if the device's library is missing, damaged or of another
+/// build. Errors are not cached: the next call tries again.
 pub(super) fn device() -> Result<CpuDevice, LoadError> {
     if let Some(device) = DEVICE.get() {
         return Ok(*device);
