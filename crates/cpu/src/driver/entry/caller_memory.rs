@@ -26,6 +26,15 @@ impl From<ArrayError> for Code {
     }
 }
 
+/// A C structure from a caller that the driver keeps. Its pointers are numbers: nothing dereferences them.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept<T>(pub(crate) T);
+
+// SAFETY: a plain value is a copy of bytes, and the pointers in it are not dereferenced.
+unsafe impl<T: Plain> Send for Kept<T> {}
+// SAFETY: as above; a plain value has no interior mutability.
+unsafe impl<T: Plain> Sync for Kept<T> {}
+
 /// [`caller::put`] with the driver's status.
 pub(crate) fn put<T: Copy>(addr: u64, value: T) -> Res {
     Ok(caller::put(addr, value)?)

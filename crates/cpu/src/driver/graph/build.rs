@@ -1,10 +1,15 @@
 //! Graph creation, cloning and destruction, and node insertion and removal.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
-use super::memory::{AllocWords, AllocationRequest, Free};
-use super::node::KernelWords;
-use super::params::{self, GenericWords, NodeParams};
+use cupyrite_sys::driver::{
+    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D,
+    CUgraphNodeParams,
+};
+
+use super::memory::{AllocationRequest, Free};
+use super::params::{self, NodeParams};
 use super::{
     Code, EventNode, Graph, Kernel, MemOps, Memcpy, Memset, Payload, edges, find, graph_of,
 };
@@ -13,8 +18,6 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::logs::refuse;
-use crate::driver::memory::copy_job;
-use crate::driver::stream::host_call::HostCall;
 
 /// Adds a node to a graph and writes its handle to the caller.
 fn add(
@@ -129,8 +132,8 @@ fn plain(payload: Payload) -> NodeParams {
 /// `cuGraphAddNode` in all its variants.
 fn add_generic(out: u64, graph: u64, dependencies: (u64, u64, u64), params: u64) -> Res {
     non_null(params)?;
-    let words = get::<GenericWords>(params)?;
-    add(out, graph, dependencies, || params::read_generic(&words))?;
+    let given = get::<CUgraphNodeParams>(params)?;
+    add(out, graph, dependencies, || params::read_generic(&given))?;
     // The second output of the call: the address of an allocation, or the bodies of a conditional node.
     let added = super::payload_of(get::<u64>(out)?)?;
     params::put_outputs(&added, params)
@@ -173,7 +176,7 @@ driver_entry_points! {
     fn add_kernel "cuGraphAddKernelNode_v2" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
         non_null(params)?;
         add(out, graph, (nodes, 0, count), || {
-            Kernel::read(&get::<KernelWords>(params)?, false).map(Payload::Kernel).map(plain)
+            Kernel::read(&get::<CUDA_KERNEL_NODE_PARAMS>(params)?, false).map(Payload::Kernel).map(plain)
         })
     }
     fn add_kernel_v1 "cuGraphAddKernelNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
@@ -185,8 +188,8 @@ driver_entry_points! {
     fn add_memcpy "cuGraphAddMemcpyNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64, context: u64) {
         non_null(params)?;
         add(out, graph, (nodes, 0, count), || {
-            let words = get::<copy_job::Words3>(params)?;
-            Memcpy::prepare(words, node_context(context)?).map(Payload::Memcpy).map(plain)
+            let copy = get::<CUDA_MEMCPY3D>(params)?;
+            Memcpy::prepare(copy.into(), node_context(context)?).map(Payload::Memcpy).map(plain)
         })
     }
     fn add_memset "cuGraphAddMemsetNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64, context: u64) {
@@ -198,8 +201,7 @@ driver_entry_points! {
     fn add_host "cuGraphAddHostNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
         non_null(params)?;
         add(out, graph, (nodes, 0, count), || {
-            let [function, data] = get::<[u64; 2]>(params)?;
-            HostCall::prepare(function, data, 0).map(Payload::Host).map(plain)
+            params::host_call(&get::<CUDA_HOST_NODE_PARAMS>(params)?, 0).map(Payload::Host).map(plain)
         })
     }
     fn add_child "cuGraphAddChildGraphNode" (out: u64, graph: u64, nodes: u64, count: u64, child: u64) {
@@ -225,10 +227,12 @@ driver_entry_points! {
     }
     fn add_mem_alloc "cuGraphAddMemAllocNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
         non_null(params)?;
-        let words = get::<AllocWords>(params)?;
-        add(out, graph, (nodes, 0, count), || AllocationRequest::read(&words).map(NodeParams::Allocation))?;
+        let given = get::<CUDA_MEM_ALLOC_NODE_PARAMS>(params)?;
+        add(out, graph, (nodes, 0, count), || AllocationRequest::read(&given).map(NodeParams::Allocation))?;
         match &*super::payload_of(get::<u64>(out)?)? {
-            Payload::MemAlloc(a) => put(params + 8 * 14, a.address()),
+            Payload::MemAlloc(a) => {
+                put(params + offset_of!(CUDA_MEM_ALLOC_NODE_PARAMS, dptr) as u64, a.address())
+            },
             _ => Err(Code::UNKNOWN),
         }
     }

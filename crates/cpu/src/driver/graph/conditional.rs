@@ -6,9 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{self as sys, CUDA_CONDITIONAL_NODE_PARAMS, CUcontext};
 
-use super::params::GenericWords;
 use super::{Code, Graph, Payload, find};
 use crate::conditions::Condition;
 use crate::driver::context::{self, Context};
@@ -93,15 +92,15 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Validates `CUDA_CONDITIONAL_NODE_PARAMS`: handle, type and size, address of the bodies (an output), context.
+    /// Validates the caller's parameters. `phGraph_out` is an output.
     ///
     /// # Errors
     /// `INVALID_CONTEXT` for a null context; `INVALID_VALUE` for an invalid handle, an unknown type, a size that the type does
     /// not allow, and a context other than the handle's; `OUT_OF_MEMORY` for more than 65,536 bodies.
-    pub(super) fn read(w: &GenericWords) -> Res<Request> {
-        let context = context_of(w[5])?;
-        let variable = Variable::find(w[2])?;
-        let (kind, size) = (w[3] as u32, (w[3] >> 32) as u32);
+    pub(super) fn read(given: &CUDA_CONDITIONAL_NODE_PARAMS) -> Res<Request> {
+        let context = context_of(given.ctx.addr() as u64)?;
+        let variable = Variable::find(given.handle)?;
+        let (kind, size) = (given.r#type.0, given.size);
         let (name, fits) = match kind {
             IF => ("an if node; allowed are 1 and 2", matches!(size, 1 | 2)),
             WHILE => ("a while node; allowed is 1", size == 1),
@@ -227,14 +226,15 @@ impl Conditional {
         self.handles.as_ptr() as u64
     }
 
-    /// `CUDA_CONDITIONAL_NODE_PARAMS` as words.
-    pub(super) fn words(&self) -> [u64; 4] {
-        [
-            self.variable.condition.handle(),
-            u64::from(self.kind) | (self.bodies.len() as u64) << 32,
-            self.address(),
-            self.context().handle,
-        ]
+    pub(super) fn params(&self) -> CUDA_CONDITIONAL_NODE_PARAMS {
+        CUDA_CONDITIONAL_NODE_PARAMS {
+            handle: self.variable.condition.handle(),
+            r#type: sys::CUgraphConditionalNodeType(self.kind),
+            // At most `MAX_BODIES`.
+            size: self.bodies.len() as u32,
+            phGraph_out: self.address() as *mut _,
+            ctx: self.context().handle as CUcontext,
+        }
     }
 
     /// Name of the type and the number of bodies, for descriptions.

@@ -8,6 +8,7 @@ use cupyrite_sys::driver as sys;
 use super::{Code, Graph, Payload, find};
 use crate::driver::entry::caller_memory::get_name;
 use crate::driver::entry::driver_entry_points;
+use crate::driver::memory::copy_job::{self, CopyOperand};
 
 /// `CUgraphDebugDot_flags`.
 const VERBOSE: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0;
@@ -74,15 +75,15 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
             }
         }
         Payload::Memcpy(m) if wanted(MEMCPY) => {
-            let w = &m.words;
-            let (from, to) = m.memory_types();
-            let side = |kind: u32, at: usize| match sys::CUmemorytype(kind) {
-                sys::CUmemorytype::CU_MEMORYTYPE_HOST => format!("host {:#x}", w[at + 5]),
-                sys::CUmemorytype::CU_MEMORYTYPE_ARRAY => format!("array {:#x}", w[at + 7]),
-                _ => format!("device {:#x}", w[at + 6]),
+            let copy = &m.copy;
+            let side = |side: &CopyOperand| match side.kind {
+                copy_job::HOST => format!("host {:#x}", side.host),
+                copy_job::ARRAY => format!("array {:#x}", side.array),
+                _ => format!("device {:#x}", side.device),
             };
-            lines.push(format!("{} to {}", side(from, 0), side(to, 11)));
-            lines.push(format!("{} x {} x {}", w[22], w[23], w[24]));
+            lines.push(format!("{} to {}", side(&copy.from), side(&copy.to)));
+            let [width, height, depth] = copy.extent;
+            lines.push(format!("{width} x {height} x {depth}"));
         }
         Payload::Memset(m) if wanted(MEMSET) => {
             let f = &m.fill;
@@ -103,12 +104,12 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
             lines.push(format!("event {:#x}", e.handle));
         }
         Payload::MemAlloc(a) if wanted(MEM_ALLOC) => {
-            lines.push(format!("{} bytes at {:#x}", a.words()[13], a.address()));
+            lines.push(format!("{} bytes at {:#x}", a.size(), a.address()));
         }
         Payload::Conditional(c) if wanted(CONDITIONAL) => {
-            lines.push(format!("condition {:#x}", c.words()[0]));
+            lines.push(format!("condition {:#x}", c.params().handle));
         }
-        Payload::MemOps(m) if wanted(MEM_OPS) => lines.push(format!("{} operations", m.words()[1])),
+        Payload::MemOps(m) if wanted(MEM_OPS) => lines.push(format!("{} operations", m.len())),
         Payload::MemFree(f) if wanted(MEM_FREE) => lines.push(format!("{:#x}", f.address())),
         _ => {}
     }

@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{
+    self as sys, CUDA_MEM_ALLOC_NODE_PARAMS, CUmemAccessDesc, CUmemPoolProps,
+};
 use parking_lot::Mutex;
 
 use super::memory_reuse::Claim;
@@ -20,7 +22,7 @@ use super::{Code, Payload, payload_of};
 use crate::driver::context;
 use crate::driver::device;
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
+use crate::driver::entry::caller_memory::{Kept, get, get_array, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::memory::pool;
 use crate::driver::memory::queued;
@@ -28,8 +30,8 @@ use crate::driver::memory::space::space;
 use crate::driver::stream::{OpPlacement, Stream};
 use crate::memory::{Parked, Reach, RegionKind};
 
-const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
-const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
+const PINNED: sys::CUmemAllocationType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+const DEVICE: sys::CUmemLocationType = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
 
 /// Unit of the memory figures, as on an H200 (driver 580).
 const UNIT: u64 = 32 << 20;
@@ -219,13 +221,11 @@ impl Drop for Allocation {
     }
 }
 
-/// `CUDA_MEM_ALLOC_NODE_PARAMS` as 64-bit words: pool properties, access descriptors and their count, size, address.
-pub(super) type AllocWords = [u64; 15];
-
 /// Validated parameters of an allocation node to be created.
 pub(in crate::driver) struct AllocationRequest {
-    words: AllocWords,
-    access: Arc<[[u32; 3]]>,
+    pool: Kept<CUmemPoolProps>,
+    access: Arc<[CUmemAccessDesc]>,
+    size: u64,
     device: i32,
     owner: u64,
     reach: Reach,
@@ -237,35 +237,42 @@ impl AllocationRequest {
     /// # Errors
     /// `INVALID_VALUE` for a size of zero, and for properties other than pinned memory on an existing device;
     /// `NOT_SUPPORTED` for shareable memory.
-    pub(super) fn read(w: &AllocWords) -> Res<AllocationRequest> {
-        const MAX_ACCESS_DESCRIPTORS: u64 = 1024;
-        let (kind, handles) = (w[0] as u32, (w[0] >> 32) as u32);
-        let (location, ordinal) = (w[1] as u32, (w[1] >> 32) as i32);
-        if kind != PINNED || location != DEVICE || w[13] == 0 || w[12] > MAX_ACCESS_DESCRIPTORS {
+    pub(super) fn read(given: &CUDA_MEM_ALLOC_NODE_PARAMS) -> Res<AllocationRequest> {
+        const MAX_ACCESS_DESCRIPTORS: usize = 1024;
+        let (props, count) = (&given.poolProps, given.accessDescCount);
+        if props.allocType != PINNED
+            || props.location.r#type != DEVICE
+            || given.bytesize == 0
+            || count > MAX_ACCESS_DESCRIPTORS
+        {
             return Err(Code::INVALID_VALUE);
         }
-        if handles != 0 {
+        if props.handleTypes.0 != 0 {
             return Err(Code::NOT_SUPPORTED);
         }
-        let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
-        let access: Arc<[[u32; 3]]> = match w[12] {
+        let device = device::by_ordinal(pool::location_id(&props.location))
+            .map_err(|_| Code::INVALID_VALUE)?;
+        let access: Arc<[CUmemAccessDesc]> = match count {
             0 => Arc::from([]),
             n => {
-                non_null(w[11])?;
-                get_array::<[u32; 3]>(w[11], n as usize)?.into()
+                let descriptors = given.accessDescs.addr() as u64;
+                non_null(descriptors)?;
+                get_array::<CUmemAccessDesc>(descriptors, n)?.into()
             }
         };
         let mut reach = Reach::of(device.ordinal);
-        for &[location, id, flags] in access.iter() {
-            let peer = device::by_ordinal(id as i32).map_err(|_| Code::INVALID_VALUE)?;
-            if location != DEVICE {
+        for CUmemAccessDesc { location, flags } in access.iter() {
+            let peer =
+                device::by_ordinal(pool::location_id(location)).map_err(|_| Code::INVALID_VALUE)?;
+            if location.r#type != DEVICE {
                 return Err(Code::INVALID_VALUE);
             }
-            reach = reach.with(peer.ordinal, pool::access_of(flags)?);
+            reach = reach.with(peer.ordinal, pool::access_of(flags.0)?);
         }
         Ok(AllocationRequest {
-            words: *w,
+            pool: Kept(*props),
             access,
+            size: given.bytesize as u64,
             device: device.ordinal,
             owner: context::current_any()?.map_or(0, |c| c.id),
             reach,
@@ -279,13 +286,16 @@ impl AllocationRequest {
         owner: u64,
     ) -> Res<AllocationRequest> {
         let device = device::by_ordinal(ordinal)?;
-        let mut words = [0; 15];
-        words[0] = PINNED.into();
-        words[1] = u64::from(DEVICE) | u64::from(ordinal as u32) << 32;
-        words[13] = size;
+        let mut props = CUmemPoolProps {
+            allocType: PINNED,
+            ..CUmemPoolProps::default()
+        };
+        props.location.r#type = DEVICE;
+        props.location.anon0.id = ordinal;
         Ok(AllocationRequest {
-            words,
+            pool: Kept(props),
             access: Arc::from([]),
+            size,
             device: device.ordinal,
             owner,
             reach: Reach::of(device.ordinal),
@@ -293,7 +303,7 @@ impl AllocationRequest {
     }
 
     fn size(&self) -> u64 {
-        self.words[13]
+        self.size
     }
 
     /// Whether the memory can be used.
@@ -313,16 +323,10 @@ impl AllocationRequest {
             Some(claim) => claim.allocation.clone(),
             None => Allocation::new(&self)?,
         };
-        let mut words = self.words;
-        words[11] = if self.access.is_empty() {
-            0
-        } else {
-            self.access.as_ptr() as u64
-        };
-        words[14] = allocation.address;
         Ok(Allocate {
-            words,
+            pool: self.pool,
             access: self.access,
+            size: self.size,
             allocation,
         })
     }
@@ -331,9 +335,10 @@ impl AllocationRequest {
 /// An allocation node.
 #[derive(Clone)]
 pub(in crate::driver) struct Allocate {
-    words: AllocWords,
-    /// The access descriptors, which the words point to.
-    access: Arc<[[u32; 3]]>,
+    pool: Kept<CUmemPoolProps>,
+    /// The access descriptors, to which the reported parameters point.
+    access: Arc<[CUmemAccessDesc]>,
+    size: u64,
     allocation: Arc<Allocation>,
 }
 
@@ -342,13 +347,26 @@ impl Allocate {
         self.allocation.address
     }
 
-    pub(super) fn words(&self) -> AllocWords {
-        debug_assert_eq!(self.words[12], self.access.len() as u64);
-        self.words
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub(super) fn params(&self) -> CUDA_MEM_ALLOC_NODE_PARAMS {
+        CUDA_MEM_ALLOC_NODE_PARAMS {
+            poolProps: self.pool.0,
+            accessDescs: if self.access.is_empty() {
+                std::ptr::null()
+            } else {
+                self.access.as_ptr()
+            },
+            accessDescCount: self.access.len(),
+            bytesize: self.size as usize,
+            dptr: self.address(),
+        }
     }
 
     pub(super) fn run(&self) -> Res {
-        self.allocation.begin(self.words[13])
+        self.allocation.begin(self.size)
     }
 }
 
@@ -500,7 +518,7 @@ driver_entry_points! {
     fn mem_alloc_get "cuGraphMemAllocNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
         match &*payload_of(node)? {
-            Payload::MemAlloc(a) => put(out, a.words()),
+            Payload::MemAlloc(a) => put(out, a.params()),
             _ => Err(Code::INVALID_VALUE),
         }
     }

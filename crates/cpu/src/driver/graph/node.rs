@@ -1,10 +1,13 @@
 //! Node payloads: validated descriptions of work, with copies of all data that the caller passed by address.
 
 use std::collections::BTreeMap;
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use cupyrite_sys::driver::{
-    CUgraphNodeType as NodeType, CUlaunchAttributeID as Attribute, CUmemorytype,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUcontext,
+    CUfunction, CUgraphNodeType as NodeType, CUkernel, CUlaunchAttributeID as Attribute,
+    CUmemorytype,
 };
 
 use super::conditional::Conditional;
@@ -12,7 +15,7 @@ use super::{Graph, memory};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
-use crate::driver::memory::copy_job;
+use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, HOST, Job};
 use crate::driver::memory::fill::Fill;
 use crate::driver::module::function::FUNCTIONS;
 use crate::driver::module::launch::{Launch, LaunchConfig, RawAttribute};
@@ -139,9 +142,6 @@ pub(in crate::driver) struct Kernel {
     pub(super) attributes: BTreeMap<u32, AttributeValue>,
 }
 
-/// `CUDA_KERNEL_NODE_PARAMS_v2` as 64-bit words.
-pub(super) type KernelWords = [u64; 9];
-
 impl Kernel {
     /// The node of a captured launch.
     pub(in crate::driver) fn captured(launch: Launch, raw: &[RawAttribute]) -> Kernel {
@@ -163,34 +163,36 @@ impl Kernel {
     }
 
     /// Validates the caller's parameters. `cooperative` is the node's previous setting.
-    pub(super) fn read(w: &KernelWords, cooperative: bool) -> Res<Kernel> {
-        let handle = if w[0] != 0 { w[0] } else { w[7] };
+    pub(super) fn read(given: &CUDA_KERNEL_NODE_PARAMS, cooperative: bool) -> Res<Kernel> {
+        let handle = match given.func.addr() {
+            0 => given.kern.addr(),
+            function => function,
+        } as u64;
+        let context_handle = given.ctx.addr() as u64;
         if handle == 0 {
             return Err(Code::INVALID_HANDLE);
         }
         let context = match FUNCTIONS.find(handle) {
-            _ if w[8] != 0 => context::by_handle_or_current(w[8])?,
+            _ if context_handle != 0 => context::by_handle_or_current(context_handle)?,
             Some(function) => function.context.clone(),
             None => context::current()?,
         };
-        let halves = |i: usize| (w[i] as u32, (w[i] >> 32) as u32);
-        let ((gx, gy), (gz, bx), (by, bz)) = (halves(1), halves(2), halves(3));
+        let (arguments, extra) = (given.kernelParams.addr(), given.extra.addr());
         let config = LaunchConfig {
-            grid: [gx, gy, gz],
-            block: [bx, by, bz],
-            dynamic_shared: w[4] as u32,
+            grid: [given.gridDimX, given.gridDimY, given.gridDimZ],
+            block: [given.blockDimX, given.blockDimY, given.blockDimZ],
+            dynamic_shared: given.sharedMemBytes,
             cooperative,
         };
         Ok(Kernel {
-            launch: Launch::prepare(handle, &context, config, w[5], w[6])?,
+            launch: Launch::prepare(handle, &context, config, arguments as u64, extra as u64)?,
             attributes: BTreeMap::new(),
         })
     }
 
     /// The caller's parameters, with the addresses of the node's copies of the arguments.
-    pub(super) fn words(&self) -> KernelWords {
+    pub(super) fn params(&self) -> CUDA_KERNEL_NODE_PARAMS {
         let config = &self.launch.config;
-        let pair = |a: u32, b: u32| u64::from(a) | u64::from(b) << 32;
         let is_function = FUNCTIONS.find(self.launch.handle).is_some();
         let (function, kernel) = if is_function {
             (self.launch.handle, 0)
@@ -198,17 +200,20 @@ impl Kernel {
             (0, self.launch.handle)
         };
         let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
-        [
-            function,
-            pair(gx, gy),
-            pair(gz, bx),
-            pair(by, bz),
-            config.dynamic_shared.into(),
-            self.launch.arguments.pointers(),
-            0,
-            kernel,
-            self.launch.function.context.handle,
-        ]
+        CUDA_KERNEL_NODE_PARAMS {
+            func: function as CUfunction,
+            gridDimX: gx,
+            gridDimY: gy,
+            gridDimZ: gz,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: config.dynamic_shared,
+            kernelParams: self.launch.arguments.pointers() as *mut *mut c_void,
+            extra: std::ptr::null_mut(),
+            kern: kernel as CUkernel,
+            ctx: self.launch.function.context.handle as CUcontext,
+        }
     }
 
     /// Whether the kernel launches graphs.
@@ -297,43 +302,49 @@ fn check_attribute(id: u32) -> Res {
 /// A memory copy in a graph.
 #[derive(Clone)]
 pub(in crate::driver) struct Memcpy {
-    /// The caller's `CUDA_MEMCPY3D`.
-    pub(super) words: copy_job::Words3,
+    pub(super) copy: CopyDescription,
     pub(super) context: Arc<Context>,
-    pub(super) job: copy_job::Job,
+    pub(super) job: Job,
 }
 
 impl Memcpy {
     /// Validates a copy; its memory may be memory that a graph allocates later.
-    pub(in crate::driver) fn prepare(
-        words: copy_job::Words3,
-        context: Arc<Context>,
-    ) -> Res<Memcpy> {
-        if words[22..].contains(&0) {
+    pub(in crate::driver) fn prepare(copy: CopyDescription, context: Arc<Context>) -> Res<Memcpy> {
+        if copy.extent.contains(&0) {
             return Err(Code::INVALID_VALUE);
         }
         Ok(Memcpy {
-            words,
+            copy,
             context,
-            job: copy_job::Job::for_later(&words, memory::covers)?,
+            job: Job::for_later(&copy, memory::covers)?,
         })
     }
 
     /// A copy of `len` bytes; the memory types are the `CUmemorytype` of destination and source.
     pub(in crate::driver) fn linear(
-        to: (u32, u64),
-        from: (u32, u64),
+        to: (CUmemorytype, u64),
+        from: (CUmemorytype, u64),
         len: u64,
         context: Arc<Context>,
     ) -> Res<Memcpy> {
-        const HOST: u32 = CUmemorytype::CU_MEMORYTYPE_HOST.0;
-        let mut words = [0; 25];
-        for (at, (kind, address)) in [(0, from), (11, to)] {
-            words[at + 4] = kind.into();
-            words[at + if kind == HOST { 5 } else { 6 }] = address;
-        }
-        words[22..].copy_from_slice(&[len, 1, 1]);
-        Self::prepare(words, context)
+        let operand = |(kind, address)| {
+            let mut operand = CopyOperand {
+                kind,
+                ..CopyOperand::default()
+            };
+            if kind == HOST {
+                operand.host = address;
+            } else {
+                operand.device = address;
+            }
+            operand
+        };
+        let copy = CopyDescription {
+            to: operand(to),
+            from: operand(from),
+            extent: [len, 1, 1],
+        };
+        Self::prepare(copy, context)
     }
 
     /// Performs the copy on this thread.
@@ -345,12 +356,12 @@ impl Memcpy {
 
     /// Whether the copy is a single row.
     pub(super) fn is_linear(&self) -> bool {
-        self.words[23] <= 1 && self.words[24] <= 1
+        let [_, height, depth] = self.copy.extent;
+        height <= 1 && depth <= 1
     }
 
     /// Whether a side is an array.
     fn uses_arrays(&self) -> bool {
-        const ARRAY: u32 = CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
         let (from, to) = self.memory_types();
         from == ARRAY || to == ARRAY
     }
@@ -361,8 +372,8 @@ impl Memcpy {
     }
 
     /// Memory types of source and destination.
-    pub(super) fn memory_types(&self) -> (u32, u32) {
-        (self.words[4] as u32, self.words[15] as u32)
+    pub(super) fn memory_types(&self) -> (CUmemorytype, CUmemorytype) {
+        (self.copy.from.kind, self.copy.to.kind)
     }
 }
 
@@ -373,9 +384,6 @@ pub(in crate::driver) struct Memset {
     pub(in crate::driver) context: Arc<Context>,
 }
 
-/// `CUDA_MEMSET_NODE_PARAMS` as 64-bit words.
-pub(super) type MemsetWords = [u64; 5];
-
 impl Memset {
     /// Validates a fill; its memory may be memory that a graph allocates later.
     pub(in crate::driver) fn prepare(fill: Fill, context: Arc<Context>) -> Res<Memset> {
@@ -383,14 +391,14 @@ impl Memset {
         Ok(Memset { fill, context })
     }
 
-    pub(super) fn read(w: &MemsetWords, context: Arc<Context>) -> Res<Memset> {
+    pub(super) fn read(given: &CUDA_MEMSET_NODE_PARAMS, context: Arc<Context>) -> Res<Memset> {
         let fill = Fill {
-            to: w[0],
-            pitch: w[1],
-            value: w[2] as u32,
-            unit: w[2] >> 32,
-            width: w[3],
-            height: w[4],
+            to: given.dst,
+            pitch: given.pitch as u64,
+            value: given.value,
+            unit: given.elementSize.into(),
+            width: given.width as u64,
+            height: given.height as u64,
         };
         if fill.is_empty() {
             return Err(Code::INVALID_VALUE);
@@ -398,15 +406,16 @@ impl Memset {
         Self::prepare(fill, context)
     }
 
-    pub(super) fn words(&self) -> MemsetWords {
+    pub(super) fn params(&self) -> CUDA_MEMSET_NODE_PARAMS {
         let f = &self.fill;
-        [
-            f.to,
-            f.pitch,
-            u64::from(f.value) | f.unit << 32,
-            f.width,
-            f.height,
-        ]
+        CUDA_MEMSET_NODE_PARAMS {
+            dst: f.to,
+            pitch: f.pitch as usize,
+            value: f.value,
+            elementSize: f.unit as u32,
+            width: f.width as usize,
+            height: f.height as usize,
+        }
     }
 }
 
@@ -417,27 +426,34 @@ pub(in crate::driver) struct MemOps {
     pub(super) context: Arc<Context>,
 }
 
-/// `CUDA_BATCH_MEM_OP_NODE_PARAMS` as 64-bit words: context, number of operations, their address, flags.
-pub(super) type MemOpsWords = [u64; 4];
-
 impl MemOps {
     pub(in crate::driver) fn new(batch: Batch, context: Arc<Context>) -> MemOps {
         let batch = Arc::new(batch);
         MemOps { batch, context }
     }
 
-    pub(super) fn read(w: &MemOpsWords) -> Res<MemOps> {
-        let context = context::by_handle_or_current(w[0])?;
-        let batch = Batch::read(w[2], w[1] as u32, w[3] as u32)?;
+    pub(super) fn read(given: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Res<MemOps> {
+        let context = context::by_handle_or_current(given.ctx.addr() as u64)?;
+        let batch = Batch::read(given.paramArray.addr() as u64, given.count, given.flags)?;
         if batch.len() == 0 {
             return Err(Code::INVALID_VALUE);
         }
         Ok(Self::new(batch, context))
     }
 
-    pub(super) fn words(&self) -> MemOpsWords {
-        let count = self.batch.len() as u64;
-        [self.context.handle, count, self.batch.address(), 0]
+    /// Number of operations.
+    pub(super) fn len(&self) -> usize {
+        self.batch.len()
+    }
+
+    pub(super) fn params(&self) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
+        CUDA_BATCH_MEM_OP_NODE_PARAMS {
+            ctx: self.context.handle as CUcontext,
+            // At most `MAX_OPERATIONS`.
+            count: self.len() as u32,
+            paramArray: self.batch.address() as *mut _,
+            flags: 0,
+        }
     }
 }
 

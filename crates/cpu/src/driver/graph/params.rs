@@ -1,24 +1,29 @@
 //! Node parameters: reading, reporting and changing them.
 
+use std::mem::offset_of;
+use std::ptr::null_mut;
 use std::sync::Arc;
 
-use cupyrite_sys::driver::{self as sys, CUgraphNodeType as NodeType};
+use cupyrite_sys::driver::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_CONDITIONAL_NODE_PARAMS, CUDA_HOST_NODE_PARAMS,
+    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEM_ALLOC_NODE_PARAMS,
+    CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+    CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUevent, CUgraph,
+    CUgraphChildGraphNodeOwnership as Ownership, CUgraphNodeParams, CUgraphNodeType as NodeType,
+};
 
 use super::build::node_context;
-use super::node::{AttributeValue, KernelWords, MemOps, MemOpsWords, MemsetWords};
+use super::node::{AttributeValue, MemOps};
 use super::{
     Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, conditional, find, graph_of, memory,
     payload_of,
 };
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{get, non_null, put};
+use crate::driver::entry::caller_memory::{get, non_null, put, put_with};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::logs::refuse;
-use crate::driver::memory::copy_job;
+use crate::driver::memory::copy_job::CopyDescription;
 use crate::driver::stream::host_call::HostCall;
-
-/// `CUgraphNodeParams` as 64-bit words: the type and reserved words, 29 words for the type's parameters, one reserved.
-pub(super) type GenericWords = [u64; 32];
 
 /// The parameters of a node to be added.
 pub(super) enum NodeParams {
@@ -33,15 +38,107 @@ pub(super) enum NodeParams {
     Conditional(conditional::Request),
 }
 
-/// The first `N` words of a type's parameters.
-fn part<const N: usize>(w: &GenericWords, at: usize) -> [u64; N] {
-    std::array::from_fn(|i| w[2 + at + i])
+/// A member of the union in `CUgraphNodeParams`; the type of the node selects it.
+macro_rules! member {
+    ($params:expr, $name:ident) => {{
+        // SAFETY: a struct of integers, handles and pointers, for which any bits are valid.
+        unsafe { $params.anon0.$name }
+    }};
+}
+
+/// Copies the fields that the versions of a structure have in common.
+macro_rules! convert {
+    ($given:expr => $target:ident { $($same:ident),* } $($field:ident: $value:expr),*) => {
+        $target { $($same: $given.$same,)* $($field: $value),* }
+    };
+}
+
+macro_rules! convert_kernel {
+    ($given:expr => $target:ident, $($field:ident: $value:expr),*) => {
+        convert!($given => $target {
+            gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, kernelParams, extra
+        } $($field: $value),*)
+    };
+}
+
+/// Sets fields one by one, which leaves the bytes between them as they are.
+macro_rules! assign {
+    ($target:expr, $source:expr; $($field:ident),*) => {{
+        let source = $source;
+        $($target.$field = source.$field;)*
+    }};
+}
+
+/// [`assign!`] for the fields that all versions of a kernel's parameters have.
+macro_rules! assign_kernel {
+    ($target:expr, $source:expr) => {
+        assign!($target, $source;
+            func, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, kernelParams, extra)
+    };
 }
 
 /// `CUDA_KERNEL_NODE_PARAMS_v1`, which lacks the kernel and the context.
-pub(super) fn kernel_v1(params: u64) -> Res<KernelWords> {
-    let [a, b, c, d, e, f, g] = get::<[u64; 7]>(params)?;
-    Ok([a, b, c, d, e, f, g, 0, 0])
+pub(super) fn kernel_v1(params: u64) -> Res<CUDA_KERNEL_NODE_PARAMS> {
+    let given = get::<CUDA_KERNEL_NODE_PARAMS_v1>(params)?;
+    Ok(convert_kernel!(given => CUDA_KERNEL_NODE_PARAMS,
+        func: given.func, kern: null_mut(), ctx: null_mut()))
+}
+
+/// The kernel's parameters in `CUgraphNodeParams`.
+fn kernel_of(params: &CUgraphNodeParams) -> CUDA_KERNEL_NODE_PARAMS {
+    let given = member!(params, kernel);
+    convert_kernel!(given => CUDA_KERNEL_NODE_PARAMS, func: given.func, kern: given.kern, ctx: given.ctx)
+}
+
+/// The fill's parameters and context in `CUgraphNodeParams`.
+fn memset_of(params: &CUgraphNodeParams) -> (CUDA_MEMSET_NODE_PARAMS, u64) {
+    let given = member!(params, memset);
+    let fill = convert!(given => CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height });
+    (fill, given.ctx.addr() as u64)
+}
+
+/// The copy and its context in `CUgraphNodeParams`.
+///
+/// # Errors
+/// `INVALID_VALUE` for non-zero flags and reserved words.
+fn memcpy_of(params: &CUgraphNodeParams) -> Res<(CopyDescription, u64)> {
+    let given = member!(params, memcpy);
+    if given.flags != 0 || given.reserved != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok((given.copyParams.into(), given.copyCtx.addr() as u64))
+}
+
+/// The operations in `CUgraphNodeParams`.
+fn mem_ops_of(params: &CUgraphNodeParams) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
+    let given = member!(params, memOp);
+    convert!(given => CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx, count, paramArray, flags })
+}
+
+/// The host function and its synchronization mode in `CUgraphNodeParams`.
+fn host_of(params: &CUgraphNodeParams) -> (CUDA_HOST_NODE_PARAMS, u32) {
+    let given = member!(params, host);
+    let call = convert!(given => CUDA_HOST_NODE_PARAMS { r#fn, userData });
+    (call, given.syncMode)
+}
+
+/// The handle of the child graph in `CUgraphNodeParams`.
+pub(super) fn child_of(params: &CUgraphNodeParams) -> u64 {
+    member!(params, graph).graph.addr() as u64
+}
+
+/// Validates a host function.
+pub(super) fn host_call(given: &CUDA_HOST_NODE_PARAMS, mode: u32) -> Res<HostCall> {
+    let function = given.r#fn.map_or(0, |function| function as usize as u64);
+    HostCall::prepare(function, given.userData.addr() as u64, mode)
+}
+
+/// Refuses non-zero reserved words.
+fn check_reserved(params: &CUgraphNodeParams) -> Res {
+    if params.reserved0 != [0; 3] || params.reserved2 != 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    Ok(())
 }
 
 /// Validates `CUgraphNodeParams`.
@@ -49,47 +146,58 @@ pub(super) fn kernel_v1(params: u64) -> Res<KernelWords> {
 /// # Errors
 /// `INVALID_VALUE` for non-zero reserved words and unknown types, `NOT_SUPPORTED` for types that this device lacks, and
 /// the errors of the type.
-pub(super) fn read_generic(w: &GenericWords) -> Res<NodeParams> {
-    if w[0] >> 32 != 0 || w[1] != 0 || w[31] != 0 {
-        return Err(Code::INVALID_VALUE);
-    }
-    let payload = match NodeType(w[0] as u32) {
-        NodeType::CU_GRAPH_NODE_TYPE_KERNEL => Payload::Kernel(Kernel::read(&part(w, 0), false)?),
+pub(super) fn read_generic(params: &CUgraphNodeParams) -> Res<NodeParams> {
+    check_reserved(params)?;
+    let payload = match params.r#type {
+        NodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
+            Payload::Kernel(Kernel::read(&kernel_of(params), false)?)
+        }
         NodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
-            if w[2] != 0 {
-                return Err(Code::INVALID_VALUE);
-            }
-            Payload::Memcpy(Memcpy::prepare(part(w, 2), node_context(w[3])?)?)
+            let (copy, context) = memcpy_of(params)?;
+            Payload::Memcpy(Memcpy::prepare(copy, node_context(context)?)?)
         }
         NodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
-            Payload::Memset(Memset::read(&part(w, 0), node_context(w[7])?)?)
+            let (fill, context) = memset_of(params);
+            Payload::Memset(Memset::read(&fill, node_context(context)?)?)
         }
         NodeType::CU_GRAPH_NODE_TYPE_HOST => {
-            Payload::Host(HostCall::prepare(w[2], w[3], w[4] as u32)?)
+            let (call, mode) = host_of(params);
+            Payload::Host(host_call(&call, mode)?)
         }
         NodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
-            let graph = find(w[2])?;
-            return match sys::CUgraphChildGraphNodeOwnership(w[3] as _) {
-                sys::CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => {
-                    Ok(NodeParams::Clone(graph))
-                }
-                sys::CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => {
-                    Ok(NodeParams::Move(graph))
-                }
+            let graph = find(child_of(params))?;
+            return match member!(params, graph).ownership {
+                Ownership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => Ok(NodeParams::Clone(graph)),
+                Ownership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => Ok(NodeParams::Move(graph)),
                 _ => Err(Code::INVALID_VALUE),
             };
         }
         NodeType::CU_GRAPH_NODE_TYPE_EMPTY => Payload::Empty,
-        NodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => Payload::EventWait(EventNode::find(w[2])?),
-        NodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => Payload::EventRecord(EventNode::find(w[2])?),
+        NodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
+            let event = member!(params, eventWait).event;
+            Payload::EventWait(EventNode::find(event.addr() as u64)?)
+        }
+        NodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+            let event = member!(params, eventRecord).event;
+            Payload::EventRecord(EventNode::find(event.addr() as u64)?)
+        }
         NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
-            let request = memory::AllocationRequest::read(&part(w, 0))?;
+            let given = member!(params, alloc);
+            let request =
+                memory::AllocationRequest::read(&convert!(given => CUDA_MEM_ALLOC_NODE_PARAMS {
+                    poolProps, accessDescs, accessDescCount, bytesize, dptr
+                }))?;
             return Ok(NodeParams::Allocation(request));
         }
-        NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => Payload::MemFree(memory::Free::read(w[2])?),
-        NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Payload::MemOps(MemOps::read(&part(w, 0))?),
+        NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
+            Payload::MemFree(memory::Free::read(member!(params, free).dptr)?)
+        }
+        NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
+            Payload::MemOps(MemOps::read(&mem_ops_of(params))?)
+        }
         NodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
-            return conditional::Request::read(w).map(NodeParams::Conditional);
+            let request = conditional::Request::read(&member!(params, conditional))?;
+            return Ok(NodeParams::Conditional(request));
         }
         NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
         | NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
@@ -101,11 +209,13 @@ pub(super) fn read_generic(w: &GenericWords) -> Res<NodeParams> {
     Ok(NodeParams::Payload(Box::new(payload)))
 }
 
-/// Byte offset of `CUDA_MEM_ALLOC_NODE_PARAMS`'s address in `CUgraphNodeParams`.
-const ALLOCATED_AT: u64 = 8 * (2 + 14);
+/// Byte offset of an allocation's address in `CUgraphNodeParams`.
+const ALLOCATED_AT: u64 =
+    (offset_of!(CUgraphNodeParams, anon0) + offset_of!(CUDA_MEM_ALLOC_NODE_PARAMS_v2, dptr)) as u64;
 
-/// Byte offset of `CUDA_CONDITIONAL_NODE_PARAMS`'s bodies in `CUgraphNodeParams`.
-const BODIES_AT: u64 = 8 * (2 + 2);
+/// Byte offset of a conditional node's bodies in `CUgraphNodeParams`.
+const BODIES_AT: u64 = (offset_of!(CUgraphNodeParams, anon0)
+    + offset_of!(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out)) as u64;
 
 /// Writes outputs of adding a node.
 pub(super) fn put_outputs(payload: &Payload, params: u64) -> Res {
@@ -116,32 +226,48 @@ pub(super) fn put_outputs(payload: &Payload, params: u64) -> Res {
     }
 }
 
-/// A node's parameters as words.
-fn generic_words(payload: &Payload) -> GenericWords {
-    let mut w = [0u64; 32];
-    w[0] = payload.kind().0.into();
+/// Sets a node's parameters in a zeroed structure.
+fn write_generic(payload: &Payload, params: &mut CUgraphNodeParams) {
+    params.r#type = payload.kind();
+    let told = &mut params.anon0;
     match payload {
-        Payload::Kernel(k) => w[2..11].copy_from_slice(&k.words()),
+        Payload::Kernel(k) => {
+            let kernel = k.params();
+            assign_kernel!(told.kernel, kernel);
+            (told.kernel.kern, told.kernel.ctx) = (kernel.kern, kernel.ctx);
+        }
         Payload::Memcpy(m) => {
-            w[3] = m.context.handle;
-            w[4..29].copy_from_slice(&m.words);
+            told.memcpy.copyCtx = m.context.handle as CUcontext;
+            // SAFETY: a struct of integers, handles and pointers, for which any bits are valid.
+            m.copy.write_to(unsafe { &mut told.memcpy.copyParams });
         }
         Payload::Memset(m) => {
-            w[2..7].copy_from_slice(&m.words());
-            w[7] = m.context.handle;
+            let fill = m.params();
+            told.memset = convert!(fill => CUDA_MEMSET_NODE_PARAMS_v2 {
+                dst, pitch, value, elementSize, width, height
+            } ctx: m.context.handle as CUcontext);
         }
         Payload::Host(call) => {
-            w[2..5].copy_from_slice(&[call.address(), call.data, call.mode.into()])
+            told.host.r#fn = call.function();
+            told.host.userData = call.data as *mut _;
+            told.host.syncMode = call.mode;
         }
-        Payload::Graph(inner) => w[2] = inner.handle,
-        Payload::EventWait(e) | Payload::EventRecord(e) => w[2] = e.handle,
-        Payload::MemAlloc(a) => w[2..17].copy_from_slice(&a.words()),
-        Payload::MemFree(f) => w[2] = f.address(),
-        Payload::MemOps(m) => w[2..6].copy_from_slice(&m.words()),
-        Payload::Conditional(c) => w[2..6].copy_from_slice(&c.words()),
+        Payload::Graph(inner) => told.graph.graph = inner.handle as CUgraph,
+        Payload::EventWait(e) => told.eventWait.event = e.handle as CUevent,
+        Payload::EventRecord(e) => told.eventRecord.event = e.handle as CUevent,
+        Payload::MemAlloc(a) => {
+            let allocation = a.params();
+            told.alloc = convert!(allocation => CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
+                poolProps, accessDescs, accessDescCount, bytesize, dptr
+            });
+        }
+        Payload::MemFree(f) => told.free.dptr = f.address(),
+        Payload::MemOps(m) => {
+            assign!(told.memOp, m.params(); ctx, count, paramArray, flags);
+        }
+        Payload::Conditional(c) => told.conditional = c.params(),
         Payload::Empty => {}
     }
-    w
 }
 
 /// Error for a node of the wrong type.
@@ -160,17 +286,17 @@ fn replace(node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
 }
 
 /// A kernel node with new parameters; its attributes are kept.
-pub(super) fn new_kernel(old: &Payload, words: &KernelWords) -> Res<Payload> {
+pub(super) fn new_kernel(old: &Payload, given: &CUDA_KERNEL_NODE_PARAMS) -> Res<Payload> {
     let Payload::Kernel(old) = old else {
         return Err(WRONG_NODE_TYPE);
     };
-    let mut new = Kernel::read(words, old.launch.config.cooperative)?;
+    let mut new = Kernel::read(given, old.launch.config.cooperative)?;
     new.attributes = old.attributes.clone();
     Ok(Payload::Kernel(new))
 }
 
 /// A copy node with new parameters; a null context keeps the old one.
-pub(super) fn new_memcpy(old: &Payload, words: copy_job::Words3, context: u64) -> Res<Payload> {
+pub(super) fn new_memcpy(old: &Payload, copy: CopyDescription, context: u64) -> Res<Payload> {
     let Payload::Memcpy(old) = old else {
         return Err(WRONG_NODE_TYPE);
     };
@@ -178,11 +304,15 @@ pub(super) fn new_memcpy(old: &Payload, words: copy_job::Words3, context: u64) -
         0 => old.context.clone(),
         handle => node_context(handle)?,
     };
-    Memcpy::prepare(words, context).map(Payload::Memcpy)
+    Memcpy::prepare(copy, context).map(Payload::Memcpy)
 }
 
 /// A fill node with new parameters; a null context keeps the old one.
-pub(super) fn new_memset(old: &Payload, words: &MemsetWords, context: u64) -> Res<Payload> {
+pub(super) fn new_memset(
+    old: &Payload,
+    given: &CUDA_MEMSET_NODE_PARAMS,
+    context: u64,
+) -> Res<Payload> {
     let Payload::Memset(old) = old else {
         return Err(WRONG_NODE_TYPE);
     };
@@ -190,21 +320,21 @@ pub(super) fn new_memset(old: &Payload, words: &MemsetWords, context: u64) -> Re
         0 => old.context.clone(),
         handle => node_context(handle)?,
     };
-    Memset::read(words, context).map(Payload::Memset)
+    Memset::read(given, context).map(Payload::Memset)
 }
 
-pub(super) fn new_host(old: &Payload, function: u64, data: u64, mode: u32) -> Res<Payload> {
+pub(super) fn new_host(old: &Payload, given: &CUDA_HOST_NODE_PARAMS, mode: u32) -> Res<Payload> {
     let Payload::Host(_) = old else {
         return Err(WRONG_NODE_TYPE);
     };
-    HostCall::prepare(function, data, mode).map(Payload::Host)
+    host_call(given, mode).map(Payload::Host)
 }
 
-pub(super) fn new_mem_ops(old: &Payload, words: &MemOpsWords) -> Res<Payload> {
+pub(super) fn new_mem_ops(old: &Payload, given: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Res<Payload> {
     let Payload::MemOps(_) = old else {
         return Err(WRONG_NODE_TYPE);
     };
-    MemOps::read(words).map(Payload::MemOps)
+    MemOps::read(given).map(Payload::MemOps)
 }
 
 /// An event node with another event; `record` selects the expected node type.
@@ -220,20 +350,33 @@ pub(super) fn new_event(old: &Payload, record: bool, event: u64) -> Res<Payload>
 ///
 /// # Errors
 /// `INVALID_VALUE` if the type differs from the node's, `NOT_SUPPORTED` for types with fixed parameters.
-pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
-    if w[0] != u64::from(old.kind().0) || w[1] != 0 || w[31] != 0 {
+pub(super) fn new_generic(old: &Payload, params: &CUgraphNodeParams) -> Res<Payload> {
+    if params.r#type != old.kind() {
         return Err(Code::INVALID_VALUE);
     }
+    check_reserved(params)?;
     match old {
-        Payload::Kernel(_) => new_kernel(old, &part(w, 0)),
-        Payload::Memcpy(_) if w[2] != 0 => Err(Code::INVALID_VALUE),
-        Payload::Memcpy(_) => new_memcpy(old, part(w, 2), w[3]),
-        Payload::Memset(_) => new_memset(old, &part(w, 0), w[7]),
-        Payload::Host(_) => new_host(old, w[2], w[3], w[4] as u32),
-        Payload::EventRecord(_) => new_event(old, true, w[2]),
-        Payload::EventWait(_) => new_event(old, false, w[2]),
+        Payload::Kernel(_) => new_kernel(old, &kernel_of(params)),
+        Payload::Memcpy(_) => {
+            let (copy, context) = memcpy_of(params)?;
+            new_memcpy(old, copy, context)
+        }
+        Payload::Memset(_) => {
+            let (fill, context) = memset_of(params);
+            new_memset(old, &fill, context)
+        }
+        Payload::Host(_) => {
+            let (call, mode) = host_of(params);
+            new_host(old, &call, mode)
+        }
+        Payload::EventRecord(_) => {
+            new_event(old, true, member!(params, eventRecord).event.addr() as u64)
+        }
+        Payload::EventWait(_) => {
+            new_event(old, false, member!(params, eventWait).event.addr() as u64)
+        }
         Payload::Empty => Ok(Payload::Empty),
-        Payload::MemOps(_) => new_mem_ops(old, &part(w, 0)),
+        Payload::MemOps(_) => new_mem_ops(old, &mem_ops_of(params)),
         // Child graphs are replaced in `replace_child`.
         Payload::Graph(_)
         | Payload::MemAlloc(_)
@@ -243,9 +386,9 @@ pub(super) fn new_generic(old: &Payload, w: &GenericWords) -> Res<Payload> {
 }
 
 /// Replaces the graph of a child graph node by a clone of another one, or by that one itself.
-fn replace_child(node: u64, w: &GenericWords) -> Res {
+fn replace_child(node: u64, params: &CUgraphNodeParams) -> Res {
     let graph = graph_of(node)?;
-    let (inner, moved) = match read_generic(w)? {
+    let (inner, moved) = match read_generic(params)? {
         NodeParams::Clone(inner) => (inner, false),
         NodeParams::Move(inner) => (inner, true),
         _ => return Err(Code::INVALID_VALUE),
@@ -270,14 +413,14 @@ fn replace_child(node: u64, w: &GenericWords) -> Res {
 }
 
 /// `cuGraphNodeSetParams` in its versions.
-fn set_generic(node: u64, params: u64) -> Res {
-    non_null(params)?;
-    let w = get::<GenericWords>(params)?;
+fn set_generic(node: u64, params_at: u64) -> Res {
+    non_null(params_at)?;
+    let params = get::<CUgraphNodeParams>(params_at)?;
     match &*payload_of(node)? {
-        Payload::Graph(_) if w[0] as u32 == NodeType::CU_GRAPH_NODE_TYPE_GRAPH.0 => {
-            replace_child(node, &w)
+        Payload::Graph(_) if params.r#type == NodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
+            replace_child(node, &params)
         }
-        _ => replace(node, |old| new_generic(old, &w)),
+        _ => replace(node, |old| new_generic(old, &params)),
     }
 }
 
@@ -307,15 +450,22 @@ fn event_of(node: u64, record: bool) -> Res<u64> {
 driver_entry_points! {
     fn kernel_get "cuGraphKernelNodeGetParams_v2" (node: u64, out: u64) {
         non_null(out)?;
-        with_kernel(node, |k| put(out, k.words()))
+        with_kernel(node, |k| put_with(out, |told: &mut CUDA_KERNEL_NODE_PARAMS| {
+            let params = k.params();
+            assign_kernel!(told, params);
+            (told.kern, told.ctx) = (params.kern, params.ctx);
+        }))
     }
     fn kernel_get_v1 "cuGraphKernelNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
-        with_kernel(node, |k| {
-            let [a, b, c, d, e, f, g, kernel, _] = k.words();
+        with_kernel(node, |k| put_with(out, |told: &mut CUDA_KERNEL_NODE_PARAMS_v1| {
+            let params = k.params();
+            assign_kernel!(told, params);
             // The old structure has one field for the function and the kernel.
-            put(out, [if a != 0 { a } else { kernel }, b, c, d, e, f, g])
-        })
+            if told.func.is_null() {
+                told.func = params.kern.cast();
+            }
+        }))
     }
     fn kernel_set "cuGraphKernelNodeSetParams_v2" (node: u64, params: u64) {
         non_null(params)?;
@@ -346,18 +496,18 @@ driver_entry_points! {
     fn memcpy_get "cuGraphMemcpyNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
         match &*payload_of(node)? {
-            Payload::Memcpy(m) => put(out, m.words),
+            Payload::Memcpy(m) => put_with(out, |told| m.copy.write_to(told)),
             _ => Err(WRONG_NODE_TYPE),
         }
     }
     fn memcpy_set "cuGraphMemcpyNodeSetParams" (node: u64, params: u64) {
         non_null(params)?;
-        replace(node, |old| new_memcpy(old, get(params)?, 0))
+        replace(node, |old| new_memcpy(old, get::<CUDA_MEMCPY3D>(params)?.into(), 0))
     }
     fn memset_get "cuGraphMemsetNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
         match &*payload_of(node)? {
-            Payload::Memset(m) => put(out, m.words()),
+            Payload::Memset(m) => put(out, m.params()),
             _ => Err(WRONG_NODE_TYPE),
         }
     }
@@ -368,21 +518,23 @@ driver_entry_points! {
     fn host_get "cuGraphHostNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
         match &*payload_of(node)? {
-            Payload::Host(call) => put(out, [call.address(), call.data]),
+            Payload::Host(call) => put(out, CUDA_HOST_NODE_PARAMS {
+                r#fn: call.function(),
+                userData: call.data as *mut _,
+            }),
             _ => Err(WRONG_NODE_TYPE),
         }
     }
     fn host_set "cuGraphHostNodeSetParams" (node: u64, params: u64) {
         non_null(params)?;
-        replace(node, |old| {
-            let [function, data] = get::<[u64; 2]>(params)?;
-            new_host(old, function, data, 0)
-        })
+        replace(node, |old| new_host(old, &get(params)?, 0))
     }
     fn mem_ops_get "cuGraphBatchMemOpNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
         match &*payload_of(node)? {
-            Payload::MemOps(m) => put(out, m.words()),
+            Payload::MemOps(m) => put_with(out, |told: &mut CUDA_BATCH_MEM_OP_NODE_PARAMS| {
+                assign!(told, m.params(); ctx, count, paramArray, flags);
+            }),
             _ => Err(WRONG_NODE_TYPE),
         }
     }
@@ -406,7 +558,8 @@ driver_entry_points! {
     }
     fn node_get_params "cuGraphNodeGetParams" (node: u64, out: u64) {
         non_null(out)?;
-        put(out, generic_words(&*payload_of(node)?))
+        let payload = payload_of(node)?;
+        put_with(out, |told| write_generic(&payload, told))
     }
     fn node_set_params "cuGraphNodeSetParams" (node: u64, params: u64) {
         set_generic(node, params)

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{self as sys, CUDA_HOST_NODE_PARAMS, CUDA_MEMCPY3D, CUgraphNodeParams};
 
 use super::exec::{Exec, find_exec, is_structure};
-use super::params::{self, GenericWords};
+use super::params;
 use super::plan::Plan;
 use super::{Code, Graph, Payload, find, graph_of};
 use crate::driver::entry::Res;
@@ -47,7 +47,7 @@ fn rejection(old: &Payload, new: &Payload, exec: &Exec) -> Option<u32> {
             (other_mode || priority_changed).then_some(ATTRIBUTES_CHANGED)
         }
         (Payload::Memcpy(a), Payload::Memcpy(b)) => {
-            let changed = a.words[..] != b.words[..] && !(a.is_linear() && b.is_linear());
+            let changed = a.copy != b.copy && !(a.is_linear() && b.is_linear());
             let other = a.memory_types() != b.memory_types() || a.context.id != b.context.id;
             (changed || other).then_some(PARAMETERS_CHANGED)
         }
@@ -274,39 +274,39 @@ driver_entry_points! {
         put(result, told.result)?;
         result_code(told.result)
     }
-    fn exec_kernel "cuGraphExecKernelNodeSetParams_v2" (exec: u64, node: u64, words: u64) {
-        non_null(words)?;
-        set(exec, node, |old| params::new_kernel(old, &get(words)?))
+    fn exec_kernel "cuGraphExecKernelNodeSetParams_v2" (exec: u64, node: u64, params_at: u64) {
+        non_null(params_at)?;
+        set(exec, node, |old| params::new_kernel(old, &get(params_at)?))
     }
-    fn exec_kernel_v1 "cuGraphExecKernelNodeSetParams" (exec: u64, node: u64, words: u64) {
-        non_null(words)?;
-        set(exec, node, |old| params::new_kernel(old, &params::kernel_v1(words)?))
+    fn exec_kernel_v1 "cuGraphExecKernelNodeSetParams" (exec: u64, node: u64, params_at: u64) {
+        non_null(params_at)?;
+        set(exec, node, |old| params::new_kernel(old, &params::kernel_v1(params_at)?))
     }
-    fn exec_memcpy "cuGraphExecMemcpyNodeSetParams" (exec: u64, node: u64, words: u64, context: u64) {
-        non_null(words)?;
+    fn exec_memcpy "cuGraphExecMemcpyNodeSetParams" (exec: u64, node: u64, params_at: u64, context: u64) {
+        non_null(params_at)?;
         set(exec, node, |old| {
-            let new = params::new_memcpy(old, get(words)?, context)?;
+            let new = params::new_memcpy(old, get::<CUDA_MEMCPY3D>(params_at)?.into(), context)?;
             match (old, &new) {
                 (Payload::Memcpy(a), Payload::Memcpy(b)) if a.is_linear() && b.is_linear() => Ok(new),
                 _ => Err(Code::INVALID_VALUE),
             }
         })
     }
-    fn exec_memset "cuGraphExecMemsetNodeSetParams" (exec: u64, node: u64, words: u64, context: u64) {
-        non_null(words)?;
-        set(exec, node, |old| params::new_memset(old, &get(words)?, context))
+    fn exec_memset "cuGraphExecMemsetNodeSetParams" (exec: u64, node: u64, params_at: u64, context: u64) {
+        non_null(params_at)?;
+        set(exec, node, |old| params::new_memset(old, &get(params_at)?, context))
     }
-    fn exec_host "cuGraphExecHostNodeSetParams" (exec: u64, node: u64, words: u64) {
-        non_null(words)?;
-        let [function, data] = get::<[u64; 2]>(words)?;
-        set(exec, node, |old| params::new_host(old, function, data, 0))
+    fn exec_host "cuGraphExecHostNodeSetParams" (exec: u64, node: u64, params_at: u64) {
+        non_null(params_at)?;
+        let given = get::<CUDA_HOST_NODE_PARAMS>(params_at)?;
+        set(exec, node, |old| params::new_host(old, &given, 0))
     }
     fn exec_child "cuGraphExecChildGraphNodeSetParams" (exec: u64, node: u64, child: u64) {
         update_child(exec, node, child)
     }
-    fn exec_mem_ops "cuGraphExecBatchMemOpNodeSetParams" (exec: u64, node: u64, words: u64) {
-        non_null(words)?;
-        set(exec, node, |old| params::new_mem_ops(old, &get(words)?))
+    fn exec_mem_ops "cuGraphExecBatchMemOpNodeSetParams" (exec: u64, node: u64, params_at: u64) {
+        non_null(params_at)?;
+        set(exec, node, |old| params::new_mem_ops(old, &get(params_at)?))
     }
     fn exec_event_record "cuGraphExecEventRecordNodeSetEvent" (exec: u64, node: u64, event: u64) {
         set(exec, node, |old| params::new_event(old, true, event))
@@ -314,14 +314,14 @@ driver_entry_points! {
     fn exec_event_wait "cuGraphExecEventWaitNodeSetEvent" (exec: u64, node: u64, event: u64) {
         set(exec, node, |old| params::new_event(old, false, event))
     }
-    fn exec_node "cuGraphExecNodeSetParams" (exec: u64, node: u64, words: u64) {
-        non_null(words)?;
-        let w = get::<GenericWords>(words)?;
-        if w[0] as u32 == 4 {
-            return update_child(exec, node, w[2]);
+    fn exec_node "cuGraphExecNodeSetParams" (exec: u64, node: u64, params_at: u64) {
+        non_null(params_at)?;
+        let given = get::<CUgraphNodeParams>(params_at)?;
+        if given.r#type == sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH {
+            return update_child(exec, node, params::child_of(&given));
         }
         set(exec, node, |old| {
-            if is_structure(old) { Err(Code::INVALID_VALUE) } else { params::new_generic(old, &w) }
+            if is_structure(old) { Err(Code::INVALID_VALUE) } else { params::new_generic(old, &given) }
         })
     }
 }

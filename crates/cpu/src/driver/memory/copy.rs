@@ -100,9 +100,9 @@ const DTOH: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMem
 const ANY: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMemory::Any);
 
 /// `CUmemorytype`.
-const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
-const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
-const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
+const HOST: sys::CUmemorytype = sys::CUmemorytype::CU_MEMORYTYPE_HOST;
+const DEVICE: sys::CUmemorytype = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE;
+const UNIFIED: sys::CUmemorytype = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED;
 
 fn sync(
     to: u64,

@@ -5,36 +5,33 @@
 
 use std::sync::Arc;
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{
+    CUDA_MEMCPY3D_BATCH_OP, CUmemcpy3DOperand, CUmemcpy3DOperand_st_op_array,
+    CUmemcpy3DOperand_st_op_ptr, CUmemcpy3DOperandType, CUmemcpyAttributes, CUmemcpyFlags,
+    CUmemcpySrcAccessOrder as Order,
+};
 
 use crate::driver::array;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null, put_optional};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::memory::copy_job::{Job, Words3};
+use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, Job, UNIFIED};
 use crate::driver::memory::copy_range::{CopyMode, ExpectedMemory, perform};
 use crate::driver::memory::managed::{batch_stream, entry_indices};
 use crate::driver::stream::Stream;
 use crate::driver::stream::resolve;
 
-/// `CUmemcpyAttributes`: order of access to the source, two location hints {type, id}, flags.
-type AttributeWords = [u32; 6];
-
-/// `CUDA_MEMCPY3D_BATCH_OP` as 64-bit words: two operands (type, then four words), extent, order and flags.
-type OperationWords = [u64; 14];
-
 const ANY: (ExpectedMemory, ExpectedMemory) = (ExpectedMemory::Any, ExpectedMemory::Any);
 
 /// The copy mode for an order of access to the source.
-fn mode(order: u32, flags: u32) -> Res<CopyMode> {
+fn mode(order: Order, flags: u32) -> Res<CopyMode> {
     /// A hint, without effect here.
-    const HINT: u32 = sys::CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0;
+    const HINT: u32 = CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0;
     if flags & !HINT != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    use sys::CUmemcpySrcAccessOrder as Order;
-    match Order(order) {
+    match order {
         // At the copy's position in the stream, or at any time.
         Order::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM | Order::CU_MEMCPY_SRC_ACCESS_ORDER_ANY => {
             Ok(CopyMode::Async)
@@ -45,8 +42,8 @@ fn mode(order: u32, flags: u32) -> Res<CopyMode> {
     }
 }
 
-fn mode_of(attributes: &AttributeWords) -> Res<CopyMode> {
-    mode(attributes[0], attributes[5])
+fn mode_of(attributes: &CUmemcpyAttributes) -> Res<CopyMode> {
+    mode(attributes.srcAccessOrder, attributes.flags)
 }
 
 /// Enqueues checked copies.
@@ -115,7 +112,7 @@ fn copy_batch(
     let from = get_array::<u64>(from, count)?;
     let sizes = get_array::<u64>(sizes, count)?;
     let entry_indices = entry_indices(indices, entries, count)?;
-    let attributes = get_array::<AttributeWords>(attributes, entries as usize)?;
+    let attributes = get_array::<CUmemcpyAttributes>(attributes, entries as usize)?;
     let jobs = collect(count, failed, |i| {
         let job = Job::linear(to[i], from[i], sizes[i], ANY)?;
         Ok((job, mode_of(&attributes[entry_indices[i]])?))
@@ -123,63 +120,87 @@ fn copy_batch(
     enter(jobs, &stream)
 }
 
-/// Bytes per element of the operand's array, if it names one.
-fn element(operand: &[u64]) -> Res<Option<u64>> {
-    const POINTER: u32 = sys::CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER.0;
-    const ARRAY: u32 = sys::CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY.0;
-    match operand[0] as u32 {
-        POINTER => Ok(None),
-        ARRAY => {
-            let array = array::find(operand[1]).ok_or(Code::INVALID_VALUE)?;
-            let format = array.storage().format();
-            // Block-compressed arrays cannot be copied at element offsets.
-            if format.block() > 1 {
-                return Err(Code::NOT_SUPPORTED);
-            }
-            Ok(Some(u64::from(format.element_bytes())))
-        }
-        _ => Err(Code::INVALID_VALUE),
-    }
+/// One side of an operation of a three-dimensional batch.
+enum BatchOperand {
+    Pointer(CUmemcpy3DOperand_st_op_ptr),
+    Array(CUmemcpy3DOperand_st_op_array),
 }
 
-/// One side of a `CUDA_MEMCPY3D`: its eleven words. The operand's lengths are in elements of `bytes` bytes.
-fn side(operand: &[u64], is_array: bool, bytes: u64) -> Res<[u64; 11]> {
-    const ARRAY: u64 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0 as u64;
-    const UNIFIED: u64 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0 as u64;
-    let scaled = |n: u64| n.checked_mul(bytes).ok_or(Code::INVALID_VALUE);
-    let &[_, address, second, third, fourth] = operand else {
-        return Err(Code::INVALID_VALUE);
-    };
-    let mut side = [0; 11];
-    if is_array {
-        // x, y, z; then the memory type and the array.
-        (side[0], side[1], side[2]) = (scaled(second)?, third, fourth);
-        (side[4], side[7]) = (ARRAY, address);
-    } else {
-        // The memory type and the address; bytes a row, rows a layer.
-        (side[4], side[6]) = (UNIFIED, address);
-        (side[9], side[10]) = (scaled(second)?, third);
+impl BatchOperand {
+    fn new(given: &CUmemcpy3DOperand) -> Res<BatchOperand> {
+        match given.r#type {
+            CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER => {
+                // SAFETY: a struct of integers, for which any bits are valid.
+                Ok(BatchOperand::Pointer(unsafe { given.op.ptr }))
+            }
+            CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY => {
+                // SAFETY: a struct of integers and a handle, for which any bits are valid.
+                Ok(BatchOperand::Array(unsafe { given.op.array }))
+            }
+            _ => Err(Code::INVALID_VALUE),
+        }
     }
-    Ok(side)
+
+    /// Bytes per element of the operand's array, if it names one.
+    fn element(&self) -> Res<Option<u64>> {
+        let BatchOperand::Array(given) = self else {
+            return Ok(None);
+        };
+        let array = array::find(given.array.addr() as u64).ok_or(Code::INVALID_VALUE)?;
+        let format = array.storage().format();
+        // Block-compressed arrays cannot be copied at element offsets.
+        if format.block() > 1 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        Ok(Some(u64::from(format.element_bytes())))
+    }
+
+    /// The side of a copy in bytes. The operand's lengths are in elements of `bytes` bytes.
+    fn side(&self, bytes: u64) -> Res<CopyOperand> {
+        let scaled = |n: usize| (n as u64).checked_mul(bytes).ok_or(Code::INVALID_VALUE);
+        Ok(match self {
+            BatchOperand::Pointer(given) => CopyOperand {
+                kind: UNIFIED,
+                device: given.ptr,
+                pitch: scaled(given.rowLength)?,
+                height: given.layerHeight as u64,
+                ..CopyOperand::default()
+            },
+            BatchOperand::Array(given) => CopyOperand {
+                kind: ARRAY,
+                array: given.array.addr() as u64,
+                x: scaled(given.offset.x)?,
+                y: given.offset.y as u64,
+                z: given.offset.z as u64,
+                ..CopyOperand::default()
+            },
+        })
+    }
 }
 
 /// The copy described by one operation of a three-dimensional batch.
-fn box_of(w: &OperationWords) -> Res<(Job, CopyMode)> {
-    let (source, target) = (&w[0..5], &w[5..10]);
-    let elements = (element(source)?, element(target)?);
-    let bytes = match elements {
+fn box_of(operation: &CUDA_MEMCPY3D_BATCH_OP) -> Res<(Job, CopyMode)> {
+    let source = BatchOperand::new(&operation.src)?;
+    let source_element = source.element()?;
+    let target = BatchOperand::new(&operation.dst)?;
+    let bytes = match (source_element, target.element()?) {
         (Some(a), Some(b)) if a != b => return Err(Code::INVALID_VALUE),
         (Some(a), _) | (None, Some(a)) => a,
         // Between addresses, an element is one byte.
         (None, None) => 1,
     };
-    let mut words: Words3 = [0; 25];
-    words[..11].copy_from_slice(&side(source, elements.0.is_some(), bytes)?);
-    words[11..22].copy_from_slice(&side(target, elements.1.is_some(), bytes)?);
-    let width = w[10].checked_mul(bytes).ok_or(Code::INVALID_VALUE)?;
-    words[22..].copy_from_slice(&[width, w[11], w[12]]);
-    let mode = mode(w[13] as u32, (w[13] >> 32) as u32)?;
-    Ok((Job::from_3d(&words, false)?, mode))
+    let (from, to) = (source.side(bytes)?, target.side(bytes)?);
+    let extent = &operation.extent;
+    let width = (extent.width as u64)
+        .checked_mul(bytes)
+        .ok_or(Code::INVALID_VALUE)?;
+    let copy = CopyDescription {
+        to,
+        from,
+        extent: [width, extent.height as u64, extent.depth as u64],
+    };
+    let mode = mode(operation.srcAccessOrder, operation.flags)?;
+    Ok((Job::from_3d(&copy, false)?, mode))
 }
 
 fn box_batch(
@@ -196,7 +217,7 @@ fn box_batch(
     if flags != 0 {
         return Err(Code::INVALID_VALUE);
     }
-    let operations = get_array::<OperationWords>(operations, size(count)?)?;
+    let operations = get_array::<CUDA_MEMCPY3D_BATCH_OP>(operations, size(count)?)?;
     let jobs = collect(operations.len(), failed, |i| box_of(&operations[i]))?;
     enter(jobs, &stream)
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemorytype};
 
 use crate::driver::array;
 use crate::driver::array::Array;
@@ -31,7 +31,7 @@ struct Side {
 }
 
 /// Width in bytes, rows, slices.
-type Extent = [u64; 3];
+pub(crate) type Extent = [u64; 3];
 
 impl Side {
     /// A contiguous range of bytes.
@@ -76,25 +76,147 @@ impl Side {
     }
 }
 
-/// One side of a `CUDA_MEMCPY2D` or `CUDA_MEMCPY3D`.
-#[derive(Clone, Copy, Default)]
-struct CopyOperand {
-    x: u64,
-    y: u64,
-    z: u64,
-    /// `CUmemorytype`.
-    kind: u32,
-    host: u64,
-    device: u64,
-    array: u64,
-    pitch: u64,
-    height: u64,
+/// One side of a copy, in the terms of `CUDA_MEMCPY3D`.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CopyOperand {
+    /// In bytes.
+    pub(crate) x: u64,
+    pub(crate) y: u64,
+    pub(crate) z: u64,
+    /// Level of detail of an array.
+    pub(crate) level: u64,
+    pub(crate) kind: CUmemorytype,
+    pub(crate) host: u64,
+    pub(crate) device: u64,
+    pub(crate) array: u64,
+    /// The context of a copy between contexts; reserved in other copies.
+    pub(crate) context: u64,
+    pub(crate) pitch: u64,
+    pub(crate) height: u64,
 }
 
-pub(super) const HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
-pub(super) const DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
-pub(super) const ARRAY: u32 = sys::CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
-const UNIFIED: u32 = sys::CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
+/// A caller's `CUDA_MEMCPY2D`, `CUDA_MEMCPY3D` or `CUDA_MEMCPY3D_PEER`, not yet checked.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CopyDescription {
+    pub(crate) to: CopyOperand,
+    pub(crate) from: CopyOperand,
+    pub(crate) extent: Extent,
+}
+
+/// Describes a copy in three dimensions; the two structures name the contexts differently.
+macro_rules! description {
+    ($copy:expr, $source_context:ident, $target_context:ident) => {{
+        let copy = $copy;
+        CopyDescription {
+            from: CopyOperand {
+                x: copy.srcXInBytes as u64,
+                y: copy.srcY as u64,
+                z: copy.srcZ as u64,
+                level: copy.srcLOD as u64,
+                kind: copy.srcMemoryType,
+                host: copy.srcHost.addr() as u64,
+                device: copy.srcDevice,
+                array: copy.srcArray.addr() as u64,
+                context: copy.$source_context.addr() as u64,
+                pitch: copy.srcPitch as u64,
+                height: copy.srcHeight as u64,
+            },
+            to: CopyOperand {
+                x: copy.dstXInBytes as u64,
+                y: copy.dstY as u64,
+                z: copy.dstZ as u64,
+                level: copy.dstLOD as u64,
+                kind: copy.dstMemoryType,
+                host: copy.dstHost.addr() as u64,
+                device: copy.dstDevice,
+                array: copy.dstArray.addr() as u64,
+                context: copy.$target_context.addr() as u64,
+                pitch: copy.dstPitch as u64,
+                height: copy.dstHeight as u64,
+            },
+            extent: [copy.WidthInBytes, copy.Height, copy.Depth].map(|length| length as u64),
+        }
+    }};
+}
+
+impl From<CUDA_MEMCPY3D> for CopyDescription {
+    fn from(copy: CUDA_MEMCPY3D) -> CopyDescription {
+        description!(copy, reserved0, reserved1)
+    }
+}
+
+impl From<CUDA_MEMCPY3D_PEER> for CopyDescription {
+    fn from(copy: CUDA_MEMCPY3D_PEER) -> CopyDescription {
+        description!(copy, srcContext, dstContext)
+    }
+}
+
+impl From<CUDA_MEMCPY2D> for CopyDescription {
+    /// A copy of one slice.
+    fn from(copy: CUDA_MEMCPY2D) -> CopyDescription {
+        CopyDescription {
+            from: CopyOperand {
+                x: copy.srcXInBytes as u64,
+                y: copy.srcY as u64,
+                kind: copy.srcMemoryType,
+                host: copy.srcHost.addr() as u64,
+                device: copy.srcDevice,
+                array: copy.srcArray.addr() as u64,
+                pitch: copy.srcPitch as u64,
+                ..CopyOperand::default()
+            },
+            to: CopyOperand {
+                x: copy.dstXInBytes as u64,
+                y: copy.dstY as u64,
+                kind: copy.dstMemoryType,
+                host: copy.dstHost.addr() as u64,
+                device: copy.dstDevice,
+                array: copy.dstArray.addr() as u64,
+                pitch: copy.dstPitch as u64,
+                ..CopyOperand::default()
+            },
+            extent: [copy.WidthInBytes as u64, copy.Height as u64, 1],
+        }
+    }
+}
+
+impl CopyDescription {
+    /// Sets the fields of a caller's structure.
+    pub(crate) fn write_to(&self, out: &mut CUDA_MEMCPY3D) {
+        let CopyDescription { to, from, extent } = self;
+        let [width, height, depth] = *extent;
+        out.srcXInBytes = from.x as usize;
+        out.srcY = from.y as usize;
+        out.srcZ = from.z as usize;
+        out.srcLOD = from.level as usize;
+        out.srcMemoryType = from.kind;
+        out.srcHost = from.host as *const _;
+        out.srcDevice = from.device;
+        out.srcArray = from.array as *mut _;
+        out.reserved0 = from.context as *mut _;
+        out.srcPitch = from.pitch as usize;
+        out.srcHeight = from.height as usize;
+        out.dstXInBytes = to.x as usize;
+        out.dstY = to.y as usize;
+        out.dstZ = to.z as usize;
+        out.dstLOD = to.level as usize;
+        out.dstMemoryType = to.kind;
+        out.dstHost = to.host as *mut _;
+        out.dstDevice = to.device;
+        out.dstArray = to.array as *mut _;
+        out.reserved1 = to.context as *mut _;
+        out.dstPitch = to.pitch as usize;
+        out.dstHeight = to.height as usize;
+        out.WidthInBytes = width as usize;
+        out.Height = height as usize;
+        out.Depth = depth as usize;
+    }
+}
+
+pub(crate) const HOST: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_HOST;
+pub(super) const DEVICE: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+pub(crate) const ARRAY: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+pub(super) const UNIFIED: CUmemorytype = CUmemorytype::CU_MEMORYTYPE_UNIFIED;
 /// The value of `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: u64 = i32::MAX as u64;
 
@@ -171,11 +293,6 @@ pub(crate) struct Job {
     extent: Extent,
 }
 
-/// `CUDA_MEMCPY2D_v2` as 64-bit words; the memory type is the low half of its word.
-pub(crate) type Words2 = [u64; 16];
-/// `CUDA_MEMCPY3D_v2` and `CUDA_MEMCPY3D_PEER` as 64-bit words.
-pub(crate) type Words3 = [u64; 25];
-
 impl Job {
     fn new(
         to: &CopyOperand,
@@ -237,43 +354,33 @@ impl Job {
     /// `INVALID_VALUE` for an unknown memory type, a pitch smaller than the row or larger than the device's maximum, a
     /// range that is not device memory where it must be or exceeds its allocation, non-zero reserved words or levels of
     /// detail, and slices lower than the rows copied. An invalid context handle returns that handle's error.
-    pub(crate) fn from_3d(w: &Words3, peer: bool) -> Res<Job> {
-        Job::read_3d(w, peer, |_, _| false)
+    pub(crate) fn from_3d(copy: &CopyDescription, peer: bool) -> Res<Job> {
+        Job::read_3d(copy, peer, |_, _| false)
     }
 
     /// [`Job::from_3d`] for a copy that a graph runs later. `accept` recognises ranges that will be allocated by then.
     ///
     /// # Errors
     /// As [`Job::from_3d`].
-    pub(crate) fn for_later(w: &Words3, accept: impl Fn(u64, u64) -> bool) -> Res<Job> {
-        Job::read_3d(w, false, accept)
+    pub(crate) fn for_later(copy: &CopyDescription, accept: impl Fn(u64, u64) -> bool) -> Res<Job> {
+        Job::read_3d(copy, false, accept)
     }
 
-    fn read_3d(w: &Words3, peer: bool, accept: impl Fn(u64, u64) -> bool) -> Res<Job> {
+    fn read_3d(copy: &CopyDescription, peer: bool, accept: impl Fn(u64, u64) -> bool) -> Res<Job> {
+        let sides = [&copy.from, &copy.to];
         if peer {
-            for handle in [w[8], w[19]] {
-                context::by_handle_or_current(handle)?;
+            for side in sides {
+                context::by_handle_or_current(side.context)?;
             }
-        } else if w[8] != 0 || w[19] != 0 {
+        } else if sides.iter().any(|side| side.context != 0) {
             // Reserved.
             return Err(Code::INVALID_VALUE);
         }
         // Levels of detail must be zero where the operand is an array.
-        if w[3] != 0 && w[4] as u32 == ARRAY || w[14] != 0 && w[15] as u32 == ARRAY {
+        if sides.iter().any(|s| s.level != 0 && s.kind == ARRAY) {
             return Err(Code::INVALID_VALUE);
         }
-        let place = |o: usize| CopyOperand {
-            x: w[o],
-            y: w[o + 1],
-            z: w[o + 2],
-            kind: w[o + 4] as u32,
-            host: w[o + 5],
-            device: w[o + 6],
-            array: w[o + 7],
-            pitch: w[o + 9],
-            height: w[o + 10],
-        };
-        Job::new(&place(11), &place(0), [w[22], w[23], w[24]], accept)
+        Job::new(&copy.to, &copy.from, copy.extent, accept)
     }
 
     /// Whether the copy is empty.

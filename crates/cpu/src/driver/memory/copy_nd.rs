@@ -1,6 +1,8 @@
 //! The entry points of copies of rows and slices between memory and arrays: `cuMemcpy2D`, `cuMemcpy3D` and their
 //! variants. A call becomes a [`Job`].
 
+use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER};
+
 use crate::driver::array;
 use crate::driver::context;
 use crate::driver::entry::Res;
@@ -8,28 +10,33 @@ use crate::driver::entry::caller_memory::{Plain, get};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::graph;
-use crate::driver::memory::copy_job::{ARRAY, DEVICE, HOST, Job, Words2, Words3};
+use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, DEVICE, HOST, Job};
 use crate::driver::memory::copy_range::{CopyMode, ExpectedMemory, perform};
 use crate::driver::stream::capture_state;
 use crate::driver::stream::resolve;
 
 /// Enqueues a copy, or adds it to the graph that the stream captures.
-fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
+fn enter(
+    mut copy: CopyDescription,
+    peer: bool,
+    stream: u64,
+    per_thread: bool,
+    mode: CopyMode,
+) -> Res {
     let stream = match mode {
         CopyMode::Sync => resolve::resolve(stream, per_thread)?,
         CopyMode::Async => resolve::resolve_for_capture(stream, per_thread)?,
     };
     if capture_state::is_capturing(&stream)? {
-        if words[22..].contains(&0) {
+        if copy.extent.contains(&0) {
             return Ok(());
         }
-        let mut words = *words;
         // Nodes ignore the contexts of the sides, because all memory is in one address space.
-        (words[8], words[19]) = (0, 0);
-        let node = graph::Memcpy::prepare(words, stream.context.clone())?;
+        (copy.from.context, copy.to.context) = (0, 0);
+        let node = graph::Memcpy::prepare(copy, stream.context.clone())?;
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
     }
-    let job = Job::from_3d(words, peer)?;
+    let job = Job::from_3d(&copy, peer)?;
     if job.is_empty() {
         return Ok(());
     }
@@ -41,24 +48,18 @@ fn enter(words: &Words3, peer: bool, stream: u64, per_thread: bool, mode: CopyMo
     perform(&stream, mode, pageable, bytes, move || job.run())
 }
 
-/// Expresses a two-dimensional copy as a copy of one slice.
-fn as_3d(w: &Words2) -> Words3 {
-    let mut out = [0; 25];
-    for (from, to) in [(0, 0), (7, 11)] {
-        out[to..to + 2].copy_from_slice(&w[from..from + 2]);
-        out[to + 4..to + 8].copy_from_slice(&w[from + 2..from + 6]);
-        out[to + 9] = w[from + 6];
-    }
-    out[22..].copy_from_slice(&[w[14], w[15], 1]);
-    out
-}
-
 fn copy_2d(params: u64, stream: u64, per_thread: bool, mode: CopyMode) -> Res {
-    enter(&as_3d(&read(params)?), false, stream, per_thread, mode)
+    let copy = read::<CUDA_MEMCPY2D>(params)?;
+    enter(copy.into(), false, stream, per_thread, mode)
 }
 
 fn copy_3d(params: u64, stream: u64, per_thread: bool, mode: CopyMode, peer: bool) -> Res {
-    enter(&read(params)?, peer, stream, per_thread, mode)
+    let copy = if peer {
+        read::<CUDA_MEMCPY3D_PEER>(params)?.into()
+    } else {
+        read::<CUDA_MEMCPY3D>(params)?.into()
+    };
+    enter(copy, peer, stream, per_thread, mode)
 }
 
 /// One end of a one-dimensional copy.
@@ -67,6 +68,26 @@ enum LinearOperand {
     Address(u64, ExpectedMemory),
     /// An array and an offset in bytes.
     Array(u64, u64),
+}
+
+impl LinearOperand {
+    fn operand(self) -> Res<CopyOperand> {
+        let mut operand = CopyOperand::default();
+        match self {
+            LinearOperand::Address(start, ExpectedMemory::Device | ExpectedMemory::Peer) => {
+                (operand.kind, operand.device) = (DEVICE, start);
+            }
+            LinearOperand::Address(start, ExpectedMemory::Any) => {
+                (operand.kind, operand.host) = (HOST, start);
+            }
+            LinearOperand::Array(handle, offset) => {
+                array::find(handle).ok_or(Code::INVALID_VALUE)?;
+                // A one-dimensional copy reaches only the first row.
+                (operand.x, operand.kind, operand.array) = (offset, ARRAY, handle);
+            }
+        }
+        Ok(operand)
+    }
 }
 
 fn copy_flat(
@@ -78,24 +99,12 @@ fn copy_flat(
     mode: CopyMode,
 ) -> Res {
     context::current()?;
-    let mut words = [0; 25];
-    for (at, end) in [(0, from), (11, to)] {
-        match end {
-            LinearOperand::Address(start, ExpectedMemory::Device | ExpectedMemory::Peer) => {
-                (words[at + 4], words[at + 6]) = (DEVICE.into(), start);
-            }
-            LinearOperand::Address(start, ExpectedMemory::Any) => {
-                (words[at + 4], words[at + 5]) = (HOST.into(), start);
-            }
-            LinearOperand::Array(handle, offset) => {
-                array::find(handle).ok_or(Code::INVALID_VALUE)?;
-                // A one-dimensional copy reaches only the first row.
-                (words[at], words[at + 4], words[at + 7]) = (offset, ARRAY.into(), handle);
-            }
-        }
-    }
-    words[22..].copy_from_slice(&[len, 1, 1]);
-    enter(&words, false, stream, per_thread, mode)
+    let copy = CopyDescription {
+        from: from.operand()?,
+        to: to.operand()?,
+        extent: [len, 1, 1],
+    };
+    enter(copy, false, stream, per_thread, mode)
 }
 
 const fn host(address: u64) -> LinearOperand {

@@ -3,6 +3,8 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
+use cupyrite_sys::driver::CUhostFn;
+
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::is_executable_address;
 use crate::driver::entry::errors::Code;
@@ -75,6 +77,12 @@ pub(crate) struct HostCall {
 }
 
 impl HostCall {
+    /// The function as `CUhostFn`.
+    pub(crate) fn function(&self) -> CUhostFn {
+        // SAFETY: the address of code, which is not null; whoever calls it vouches for its type.
+        unsafe { std::mem::transmute::<u64, CUhostFn>(self.function) }
+    }
+
     /// # Errors
     /// `INVALID_VALUE` if the address is not executable, or for an unknown mode.
     pub(crate) fn prepare(function: u64, data: u64, mode: u32) -> Res<HostCall> {

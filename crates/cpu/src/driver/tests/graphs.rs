@@ -759,3 +759,39 @@ fn memory_operations_write_and_wait() {
     ok!("cuStreamSynchronize", a);
     assert_eq!(read(p + 8), 9);
 }
+
+#[test]
+fn reported_parameters_have_zeros_between_their_fields() {
+    let s = Session::new();
+    let (f, p) = (function(), s.alloc(64));
+    let g = graph();
+    let node = kernel(g, &[], f, p, 1);
+    let (mut words, mut generic) = ([u64::MAX; 9], [u64::MAX; 32]);
+    ok!("cuGraphKernelNodeGetParams_v2", node, &mut words);
+    assert_eq!(words[..5], [f, 1 | 1 << 32, 1 | 1 << 32, 1 | 1 << 32, 0]);
+    ok!("cuGraphNodeGetParams", node, &mut generic);
+    assert_eq!((&generic[..2], &generic[2..11]), (&[0; 2][..], &words[..]));
+    assert_eq!(generic[11..], [0; 21]);
+    let (mut copy, mut told, mut node) = ([0u64; 25], [u64::MAX; 25], 0u64);
+    // Device memory on both sides.
+    (copy[4], copy[6], copy[15], copy[17]) = (2, p, 2, p + 32);
+    copy[22..].copy_from_slice(&[8, 1, 1]);
+    let none = (0u64, 0u64);
+    ok!(
+        "cuGraphAddMemcpyNode",
+        &mut node,
+        g,
+        none.0,
+        none.1,
+        &copy,
+        s.0
+    );
+    ok!("cuGraphMemcpyNodeGetParams", node, &mut told);
+    assert_eq!(told, copy);
+    generic.fill(u64::MAX);
+    ok!("cuGraphNodeGetParams", node, &mut generic);
+    assert_eq!(
+        (&generic[..4], &generic[4..29]),
+        (&[1, 0, 0, s.0][..], &copy[..])
+    );
+}

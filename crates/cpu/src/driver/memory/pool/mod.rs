@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{self as sys, CUmemLocation};
 use parking_lot::Mutex;
 
 use crate::driver::context;
@@ -396,6 +396,12 @@ pub(crate) fn exported<T>(
         None => export(made, &region)?,
     };
     Ok(read(member.exported.insert(exported)))
+}
+
+/// The device ordinal or the number of a NUMA node, by the location's type.
+pub(crate) fn location_id(location: &CUmemLocation) -> i32 {
+    // SAFETY: an integer, for which any bits are valid.
+    unsafe { location.anon0.id }
 }
 
 /// A pool's location and kind as two words for another process.
