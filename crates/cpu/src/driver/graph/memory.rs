@@ -267,7 +267,7 @@ impl AllocationRequest {
             if location.r#type != DEVICE {
                 return Err(Code::INVALID_VALUE);
             }
-            reach = reach.with(peer.ordinal, pool::access_of(flags.0)?);
+            reach = reach.with(peer.ordinal, pool::access_of(*flags)?);
         }
         Ok(AllocationRequest {
             pool: Kept(*props),

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{self as sys, CUmemLocation};
 use parking_lot::Mutex;
 
 use crate::driver::context;
@@ -59,7 +59,14 @@ impl Location {
         }
     }
 
-    /// A `CUmemLocation` passed by value: eight bytes, type first.
+    fn of(given: &CUmemLocation) -> Location {
+        Location {
+            kind: given.r#type.0,
+            id: pool::location_id(given),
+        }
+    }
+
+    /// A `CUmemLocation` passed by value, in a register: the type in its lower half.
     fn of_word(word: u64) -> Location {
         Location {
             kind: word as u32,
@@ -374,10 +381,10 @@ fn batch(
         Some([locations, indices, entries]) => {
             non_null(locations)?;
             let entry_indices = entry_indices(indices, entries, ranges.len())?;
-            let locations = get_array::<u64>(locations, entries as usize)?;
+            let locations = get_array::<CUmemLocation>(locations, entries as usize)?;
             let mut checked = Vec::new();
-            for word in locations {
-                checked.push(Location::of_word(word).check(Code::INVALID_DEVICE)?);
+            for location in &locations {
+                checked.push(Location::of(location).check(Code::INVALID_DEVICE)?);
             }
             Some(
                 entry_indices

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Weak};
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{
+    self as sys, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationProp,
+    CUmemAllocationType, CUmemLocation, CUmemLocationType,
+};
 use parking_lot::Mutex;
 
 use crate::driver::device;
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
+use crate::driver::entry::caller_memory::{Kept, get, get_array, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
@@ -21,28 +24,23 @@ use crate::memory::{Access, MemoryError, Physical, Region, RegionKind};
 
 /// Granularity of sizes, offsets and addresses in bytes, as on GPUs.
 const GRANULARITY: u64 = 2 << 20;
-/// `CU_MEM_ALLOCATION_TYPE_PINNED`.
-const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
-const MANAGED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED.0;
-/// `CU_MEM_LOCATION_TYPE_*`.
-const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
-const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
-const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
-const LAST_HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0;
+const PINNED: CUmemAllocationType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+const MANAGED: CUmemAllocationType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
+const DEVICE: CUmemLocationType = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+const HOST: CUmemLocationType = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST;
+const HOST_NUMA: CUmemLocationType = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA;
+const HOST_NUMA_CURRENT: CUmemLocationType =
+    CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
 /// Stands in for the device ordinal in the tag of host memory.
 const OF_THE_HOST: &str = "host";
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
-const DESCRIPTOR: u32 = sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
-
-/// `CUmemAllocationProp` as 32-bit words: allocation type, handle types, location {type, id}, a Windows pointer (two
-/// words), then compression (8 bits), RDMA (8 bits) and usage (16 bits), and a reserved word.
-type Properties = [u32; 8];
+const DESCRIPTOR: u32 = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
 
 /// Physical memory created by `cuMemCreate` or imported.
 struct Allocation {
     /// Dropped with its last handle and mapping.
     memory: Weak<Physical>,
-    properties: Properties,
+    properties: Kept<CUmemAllocationProp>,
     /// Keeps the memory alive while handles exist, and the number of handles.
     held: Option<(Arc<Physical>, u64)>,
 }
@@ -64,11 +62,11 @@ fn with_allocation<T>(handle: u64, f: impl FnOnce(&mut Allocation) -> Res<T>) ->
         .and_then(f)
 }
 
-fn register(physical: Arc<Physical>, properties: Properties) -> u64 {
+fn register(physical: Arc<Physical>, properties: CUmemAllocationProp) -> u64 {
     let tag = physical.tag();
     let allocation = Allocation {
         memory: Arc::downgrade(&physical),
-        properties,
+        properties: Kept(properties),
         held: Some((physical, 1)),
     };
     let mut guard = ALLOCATIONS.lock();
@@ -94,23 +92,23 @@ fn release(handle: u64) -> Res {
     Ok(())
 }
 
-fn properties_at(address: u64) -> Option<Properties> {
+fn properties_at(address: u64) -> Option<CUmemAllocationProp> {
     let tag = space().mapping_at(address)?.physical.tag();
     let mut guard = ALLOCATIONS.lock();
-    Some(guard.get_or_insert_default().get(&tag)?.properties)
+    Some(guard.get_or_insert_default().get(&tag)?.properties.0)
 }
 
 /// The device of a mapping's memory; `None` for host memory and for regions that are not mappings.
 pub(crate) fn device_of(region: &Region) -> Option<i32> {
     (region.kind == RegionKind::Virtual)
         .then(|| properties_at(region.base))?
-        .filter(|p| p[2] == DEVICE)
-        .map(|p| p[3] as i32)
+        .filter(|p| p.location.r#type == DEVICE)
+        .map(|p| pool::location_id(&p.location))
 }
 
 /// Whether the region is a mapping of host memory.
 pub(crate) fn is_host(region: &Region) -> bool {
-    region.kind == RegionKind::Virtual && properties_at(region.base).is_some_and(|p| p[2] != DEVICE)
+    region.kind == RegionKind::Virtual && properties_at(region.base).is_some_and(|p| is_of_host(&p))
 }
 
 /// The handle types as which a mapping's memory can be exported; zero for regions that are not mappings.
@@ -118,7 +116,7 @@ pub(crate) fn handle_types(region: &Region) -> u64 {
     if region.kind != RegionKind::Virtual {
         return 0;
     }
-    properties_at(region.base).map_or(0, |p| p[1].into())
+    properties_at(region.base).map_or(0, |p| p.requestedHandleTypes.0.into())
 }
 
 /// The mapping that contains `address`, including one that no device may access.
@@ -135,22 +133,28 @@ pub(crate) fn region_at(address: u64) -> Option<Region> {
     })
 }
 
+/// Whether the memory is the host's.
+fn is_of_host(properties: &CUmemAllocationProp) -> bool {
+    properties.location.r#type != DEVICE
+}
+
 /// Validates properties; returns the device ordinal or [`OF_THE_HOST`].
-fn check(p: &Properties) -> Res<String> {
-    const TILE_POOL: u32 = 1;
-    match p[0] {
+fn check(p: &CUmemAllocationProp) -> Res<String> {
+    const TILE_POOL: u16 = sys::CU_MEM_CREATE_USAGE_TILE_POOL as u16;
+    match p.r#type {
         PINNED => {}
         MANAGED => return Err(Code::NOT_SUPPORTED),
         _ => return Err(Code::INVALID_VALUE),
     }
-    if p[1] & !DESCRIPTOR != 0 || p[6] >> 16 & TILE_POOL != 0 {
+    if p.requestedHandleTypes.0 & !DESCRIPTOR != 0 || p.allocFlags.usage & TILE_POOL != 0 {
         return Err(Code::NOT_SUPPORTED);
     }
-    match p[2] {
-        DEVICE => device::by_ordinal(p[3] as i32).map(|d| d.ordinal.to_string()),
-        HOST_NUMA => pool::node(p[3], Code::INVALID_VALUE).map(|_| OF_THE_HOST.to_owned()),
+    let id = pool::location_id(&p.location);
+    match p.location.r#type {
+        DEVICE => device::by_ordinal(id).map(|d| d.ordinal.to_string()),
+        HOST_NUMA => pool::node(id as u32, Code::INVALID_VALUE).map(|_| OF_THE_HOST.to_owned()),
         // All NUMA nodes share one memory.
-        HOST | LAST_HOST => Ok(OF_THE_HOST.to_owned()),
+        HOST | HOST_NUMA_CURRENT => Ok(OF_THE_HOST.to_owned()),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -178,14 +182,17 @@ fn set_access(address: u64, size: u64, descriptions: u64, count: u64) -> Res {
         return Err(Code::INVALID_VALUE);
     }
     let mut changes = Vec::new();
-    // CUmemAccessDesc: location {type, id}, flags.
-    for [location, id, flags] in get_array::<[u32; 3]>(descriptions, count as usize)? {
+    for CUmemAccessDesc { location, flags } in get_array(descriptions, count as usize)? {
         let access = access_of(flags)?;
-        match location {
-            DEVICE => changes.push((device::by_ordinal(id as i32)?.ordinal, access)),
+        match location.r#type {
+            DEVICE => {
+                let device = device::by_ordinal(pool::location_id(&location))?;
+                changes.push((device.ordinal, access));
+            }
             // The host always has access to host memory and to no other.
-            HOST..=LAST_HOST if properties_at(address).is_some_and(|p| p[2] != DEVICE) => {}
-            HOST..=LAST_HOST => return Err(Code::NOT_SUPPORTED),
+            HOST | HOST_NUMA | HOST_NUMA_CURRENT
+                if properties_at(address).is_some_and(|p| is_of_host(&p)) => {}
+            HOST | HOST_NUMA | HOST_NUMA_CURRENT => return Err(Code::NOT_SUPPORTED),
             _ => return Err(Code::INVALID_VALUE),
         }
     }
@@ -202,7 +209,7 @@ driver_entry_points! {
         if option > 1 {
             return Err(Code::INVALID_VALUE);
         }
-        check(&get(properties)?)?;
+        check(&get::<CUmemAllocationProp>(properties)?)?;
         put(out, GRANULARITY)
     }
     fn mem_address_reserve "cuMemAddressReserve" (out: u64, size: u64, alignment: u64, wish: u64, flags: u64) {
@@ -219,7 +226,7 @@ driver_entry_points! {
     }
     fn mem_create "cuMemCreate" (out: u64, size: u64, properties: u64, flags: u64) {
         non_null(out)?;
-        let properties: Properties = get(properties)?;
+        let properties = get::<CUmemAllocationProp>(properties)?;
         if flags != 0 || size == 0 {
             return Err(Code::INVALID_VALUE);
         }
@@ -245,7 +252,7 @@ driver_entry_points! {
     }
     fn mem_properties "cuMemGetAllocationPropertiesFromHandle" (out: u64, handle: u64) {
         non_null(out)?;
-        let properties = with_allocation(handle, |a| Ok(a.properties))?;
+        let properties = with_allocation(handle, |a| Ok(a.properties.0))?;
         put(out, properties)
     }
     fn mem_map "cuMemMap" (address: u64, size: u64, offset: u64, handle: u64, flags: u64) {
@@ -264,12 +271,15 @@ driver_entry_points! {
     }
     fn mem_get_access "cuMemGetAccess" (out: u64, location: u64, address: u64) {
         non_null(out)?;
-        let [kind, id] = get::<[u32; 2]>(location)?;
+        let location = get::<CUmemLocation>(location)?;
         let mapping = space().mapping_at(address).ok_or(Code::INVALID_VALUE)?;
-        let access = match kind {
-            DEVICE => mapping.reach.access(device::by_ordinal(id as i32)?.ordinal),
-            HOST..=LAST_HOST => match properties_at(address) {
-                Some(p) if p[2] != DEVICE => Access::ReadWrite,
+        let access = match location.r#type {
+            DEVICE => {
+                let device = device::by_ordinal(pool::location_id(&location))?;
+                mapping.reach.access(device.ordinal)
+            }
+            HOST | HOST_NUMA | HOST_NUMA_CURRENT => match properties_at(address) {
+                Some(p) if is_of_host(&p) => Access::ReadWrite,
                 _ => Access::None,
             },
             _ => return Err(Code::INVALID_VALUE),
@@ -287,7 +297,7 @@ driver_entry_points! {
         }
         let memory = with_allocation(handle, |a| {
             // Only as the handle type that it was created for.
-            if kind != DESCRIPTOR || a.properties[1] & kind == 0 {
+            if kind != DESCRIPTOR || a.properties.0.requestedHandleTypes.0 & kind == 0 {
                 return Err(Code::INVALID_VALUE);
             }
             a.memory.upgrade().ok_or(Code::INVALID_VALUE)
@@ -306,15 +316,21 @@ driver_entry_points! {
         // The descriptor is passed as a pointer.
         let descriptor = i32::try_from(descriptor).map_err(|_| Code::INVALID_VALUE)?;
         let (memory, label) = space().import_physical(descriptor, fresh_id()).map_err(code)?;
-        let (kind, id) = if label == OF_THE_HOST {
-            (HOST, 0)
+        let mut properties = CUmemAllocationProp {
+            r#type: PINNED,
+            requestedHandleTypes: CUmemAllocationHandleType(DESCRIPTOR),
+            ..CUmemAllocationProp::default()
+        };
+        if label == OF_THE_HOST {
+            properties.location.r#type = HOST;
         } else {
             let ordinal: i32 = label.parse().map_err(|_| Code::INVALID_VALUE)?;
             // The exporting process may have more devices than this one.
             let device = device::by_ordinal(ordinal).map_err(|_| Code::INVALID_VALUE)?;
-            (DEVICE, device.ordinal as u32)
-        };
-        let handle = register(memory, [PINNED, DESCRIPTOR, kind, id, 0, 0, 0, 0]);
+            properties.location.r#type = DEVICE;
+            properties.location.anon0.id = device.ordinal;
+        }
+        let handle = register(memory, properties);
         put(out, handle).inspect_err(|_| { let _ = release(handle); })
     }
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use cupyrite_sys::driver::{self as sys, CUmemPool_attribute as Attribute};
+use cupyrite_sys::driver::{CUmemAccess_flags, CUmemAccessDesc, CUmemPool_attribute as Attribute};
 
-use super::{DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NO_LOCATION, PINNED, Pool, PoolLocation};
+use super::{
+    DEVICE, HOST, HOST_NUMA, MANAGED, MEMBERS, NO_LOCATION, PINNED, Pool, PoolLocation, location_id,
+};
 use crate::driver::device;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, put};
@@ -15,9 +17,9 @@ use crate::memory::{Access, RegionKind};
 
 pub(super) fn access_flags(access: Access) -> u32 {
     match access {
-        Access::None => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE.0,
-        Access::Read => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ.0,
-        Access::ReadWrite => sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0,
+        Access::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE.0,
+        Access::Read => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ.0,
+        Access::ReadWrite => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0,
     }
 }
 
@@ -25,11 +27,11 @@ pub(super) fn access_flags(access: Access) -> u32 {
 ///
 /// # Errors
 /// `INVALID_VALUE` for unknown flags.
-pub(crate) fn access_of(flags: u32) -> Res<Access> {
-    match sys::CUmemAccess_flags(flags) {
-        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Ok(Access::None),
-        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ => Ok(Access::Read),
-        sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => Ok(Access::ReadWrite),
+pub(crate) fn access_of(flags: CUmemAccess_flags) -> Res<Access> {
+    match flags {
+        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Ok(Access::None),
+        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READ => Ok(Access::Read),
+        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => Ok(Access::ReadWrite),
         _ => Err(Code::INVALID_VALUE),
     }
 }
@@ -67,9 +69,9 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
         Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => long(state.used),
         Attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => long(state.used_high),
         Attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => word(if kind == RegionKind::Managed {
-            MANAGED
+            MANAGED.0
         } else {
-            PINNED
+            PINNED.0
         }),
         // Handle types, location id and location type.
         Attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => word(pool.sharing.handle_types()),
@@ -78,10 +80,10 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
             PoolLocation::Host | PoolLocation::Anywhere => 0,
         }),
         Attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => word(match place {
-            PoolLocation::Device(_) => DEVICE,
-            PoolLocation::Host => HOST,
-            PoolLocation::Node(_) => HOST_NUMA,
-            PoolLocation::Anywhere => NO_LOCATION,
+            PoolLocation::Device(_) => DEVICE.0,
+            PoolLocation::Host => HOST.0,
+            PoolLocation::Node(_) => HOST_NUMA.0,
+            PoolLocation::Anywhere => NO_LOCATION.0,
         }),
         Attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE => long(if pool.most == 0 {
             space().capacity()
@@ -132,13 +134,12 @@ pub(super) fn set_access(pool: &Arc<Pool>, map: u64, count: u64) -> Res {
     if map == 0 || count > 64 {
         return Err(Code::INVALID_VALUE);
     }
-    // CUmemAccessDesc: location {type, id}, flags.
     let mut changes = Vec::new();
-    for [location, id, flags] in get_array::<[u32; 3]>(map, count as usize)? {
-        if location != DEVICE {
+    for CUmemAccessDesc { location, flags } in get_array(map, count as usize)? {
+        if location.r#type != DEVICE {
             return Err(Code::INVALID_VALUE);
         }
-        let device = device::by_ordinal(id as i32)?.ordinal;
+        let device = device::by_ordinal(location_id(&location))?.ordinal;
         let access = access_of(flags)?;
         // A device always keeps access to its own memory.
         if pool.kind == (PoolLocation::Device(device), RegionKind::Device)

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{self as sys, CUmemLocation, CUmemPoolProps};
 
 use super::attributes::{access_flags, attribute, set_access, set_attribute};
 use super::{
     DEVICE, HOST, MEMBERS, POOLS, Pool, PoolLocation, allocate, choose, chosen, current_of,
-    device_kind, find, install, is_member, pool_kind, pool_kind_at, return_block,
+    device_kind, find, install, is_member, location_id, pool_kind, pool_kind_at, return_block,
 };
 use crate::driver::context::Context;
 use crate::driver::device;
@@ -134,12 +134,10 @@ driver_entry_points! {
     }
     fn pool_create "cuMemPoolCreate" (out: u64, props: u64) {
         non_null(out)?;
-        // `CUmemPoolProps`: allocation type, handle types, location {type, id}, security attributes, maximum size.
-        let words = get::<[u32; 8]>(props)?;
-        let kind = pool_kind(words[0], words[2], words[3])?;
+        let props = get::<CUmemPoolProps>(props)?;
+        let kind = pool_kind(props.allocType, &props.location)?;
         capture_state::reject_if_capturing()?;
-        let most = u64::from(words[6]) | u64::from(words[7]) << 32;
-        install(out, kind, most, Sharing::of(words[1], kind)?)
+        install(out, kind, props.maxSize as u64, Sharing::of(props.handleTypes.0, kind)?)
     }
     fn pool_destroy "cuMemPoolDestroy" (pool: u64) {
         if find(pool)?.is_default {
@@ -171,10 +169,14 @@ driver_entry_points! {
     fn pool_get_access "cuMemPoolGetAccess" (out: u64, pool: u64, location: u64) {
         non_null(out)?;
         let pool = find(pool)?;
-        let access = match get::<[u32; 2]>(location)? {
-            [DEVICE, id] => pool.state.lock().reach.access(device::by_ordinal(id as i32)?.ordinal),
-            [HOST, _] if pool.kind.1 != RegionKind::Device => Access::ReadWrite,
-            [HOST, _] => Access::None,
+        let location = get::<CUmemLocation>(location)?;
+        let access = match location.r#type {
+            DEVICE => {
+                let device = device::by_ordinal(location_id(&location))?;
+                pool.state.lock().reach.access(device.ordinal)
+            }
+            HOST if pool.kind.1 != RegionKind::Device => Access::ReadWrite,
+            HOST => Access::None,
             _ => return Err(Code::INVALID_VALUE),
         };
         put(out, access_flags(access))

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cupyrite_sys::driver::{self as sys, CUmemLocation};
+use cupyrite_sys::driver::{CUmemAllocationType, CUmemLocation, CUmemLocationType};
 use parking_lot::Mutex;
 
 use crate::driver::context;
@@ -31,15 +31,12 @@ pub(crate) use self::attributes::access_of;
 
 static POOLS: HandleTable<Pool> = HandleTable::new(HandleKind::Pool);
 
-/// `CU_MEM_ALLOCATION_TYPE_PINNED`.
-const PINNED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED.0;
-/// `CU_MEM_ALLOCATION_TYPE_MANAGED`.
-const MANAGED: u32 = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED.0;
-/// `CU_MEM_LOCATION_TYPE_*`.
-const NO_LOCATION: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE.0;
-const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;
-const HOST: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST.0;
-const HOST_NUMA: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA.0;
+const PINNED: CUmemAllocationType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+const MANAGED: CUmemAllocationType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
+const NO_LOCATION: CUmemLocationType = CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE;
+const DEVICE: CUmemLocationType = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+const HOST: CUmemLocationType = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST;
+const HOST_NUMA: CUmemLocationType = CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA;
 
 /// Location of a pool's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -253,24 +250,25 @@ pub(crate) fn node(id: u32, otherwise: Code) -> Res<i32> {
 }
 
 /// The location and kind of a pool with that allocation type and location.
-fn pool_kind(kind: u32, location: u32, id: u32) -> Res<PoolKind> {
+fn pool_kind(kind: CUmemAllocationType, location: &CUmemLocation) -> Res<PoolKind> {
+    let id = location_id(location);
     let device = || {
-        device::by_ordinal(id as i32)
+        device::by_ordinal(id)
             .map(|d| PoolLocation::Device(d.ordinal))
             .map_err(|_| Code::INVALID_VALUE)
     };
-    match (kind, location) {
+    match (kind, location.r#type) {
         (PINNED, DEVICE) => Ok((device()?, RegionKind::Device)),
         (PINNED, HOST) => Ok((PoolLocation::Host, RegionKind::Host)),
         (MANAGED, DEVICE) => Ok((device()?, RegionKind::Managed)),
         (MANAGED, HOST) => Ok((PoolLocation::Host, RegionKind::Managed)),
         (MANAGED, NO_LOCATION) => Ok((PoolLocation::Anywhere, RegionKind::Managed)),
         (PINNED, HOST_NUMA) => Ok((
-            PoolLocation::Node(node(id, Code::INVALID_VALUE)?),
+            PoolLocation::Node(node(id as u32, Code::INVALID_VALUE)?),
             RegionKind::Host,
         )),
         (MANAGED, HOST_NUMA) => Ok((
-            PoolLocation::Node(node(id, Code::INVALID_VALUE)?),
+            PoolLocation::Node(node(id as u32, Code::INVALID_VALUE)?),
             RegionKind::Managed,
         )),
         _ => Err(Code::INVALID_VALUE),
@@ -278,8 +276,8 @@ fn pool_kind(kind: u32, location: u32, id: u32) -> Res<PoolKind> {
 }
 
 fn pool_kind_at(location: u64, kind: u32) -> Res<PoolKind> {
-    let [place, id] = get::<[u32; 2]>(location)?;
-    pool_kind(kind, place, id)
+    let location = get::<CUmemLocation>(location)?;
+    pool_kind(CUmemAllocationType(kind), &location)
 }
 
 /// Runs an allocation; if memory is short, retries after all pools have released their cached blocks.
