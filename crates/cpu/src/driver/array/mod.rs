@@ -5,13 +5,15 @@
 
 use std::sync::{Arc, Weak};
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{
+    self as sys, CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY3D_DESCRIPTOR, CUarray_format,
+};
 use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{get, non_null, put};
+use crate::driver::entry::caller_memory::{get, non_null, put, put_with};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
@@ -38,30 +40,42 @@ struct Description {
 }
 
 impl Description {
-    /// Reads a `CUDA_ARRAY_DESCRIPTOR`: width, height, then format and channels in one word.
     fn read_2d(address: u64) -> Res<Self> {
-        let [width, height, format] = get::<[u64; 3]>(address)?;
+        let given = get::<CUDA_ARRAY_DESCRIPTOR>(address)?;
         Ok(Self {
-            size: [width, height, 0],
-            format: format as u32,
-            channels: (format >> 32) as u32,
+            size: [given.Width as u64, given.Height as u64, 0],
+            format: given.Format.0,
+            channels: given.NumChannels,
             flags: 0,
         })
     }
 
-    /// Reads a `CUDA_ARRAY3D_DESCRIPTOR`: three extents, then format, channels and flags of 32 bits each.
     fn read_3d(address: u64) -> Res<Self> {
-        let [width, height, depth, format, flags] = get::<[u64; 5]>(address)?;
+        let given = get::<CUDA_ARRAY3D_DESCRIPTOR>(address)?;
         Ok(Self {
-            size: [width, height, depth],
-            format: format as u32,
-            channels: (format >> 32) as u32,
-            flags: flags as u32,
+            size: [given.Width, given.Height, given.Depth].map(|length| length as u64),
+            format: given.Format.0,
+            channels: given.NumChannels,
+            flags: given.Flags,
         })
     }
 
-    fn format_word(&self) -> u64 {
-        u64::from(self.format) | u64::from(self.channels) << 32
+    fn to_2d(self) -> CUDA_ARRAY_DESCRIPTOR {
+        CUDA_ARRAY_DESCRIPTOR {
+            Width: self.size[0] as usize,
+            Height: self.size[1] as usize,
+            Format: CUarray_format(self.format),
+            NumChannels: self.channels,
+        }
+    }
+
+    fn write_3d(self, out: &mut CUDA_ARRAY3D_DESCRIPTOR) {
+        out.Width = self.size[0] as usize;
+        out.Height = self.size[1] as usize;
+        out.Depth = self.size[2] as usize;
+        out.Format = CUarray_format(self.format);
+        out.NumChannels = self.channels;
+        out.Flags = self.flags;
     }
 
     /// Number of levels until every dimension that halves is one.
@@ -374,12 +388,11 @@ driver_entry_points! {
         create(out, || Description::read_3d(descriptor))
     }
     fn array_get_descriptor "cuArrayGetDescriptor_v2" (out: u64, array: u64) {
-        let d = described(array, out)?;
-        put(out, [d.size[0], d.size[1], d.format_word()])
+        put(out, described(array, out)?.to_2d())
     }
     fn array_get_descriptor_3d "cuArray3DGetDescriptor_v2" (out: u64, array: u64) {
-        let d = described(array, out)?;
-        put(out, [d.size[0], d.size[1], d.size[2], d.format_word(), d.flags.into()])
+        let description = described(array, out)?;
+        put_with(out, |told| description.write_3d(told))
     }
     fn array_destroy "cuArrayDestroy" (array: u64) {
         let context = context::current()?;
