@@ -70,7 +70,7 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
                 lines.extend(
                     k.attributes
                         .iter()
-                        .map(|(id, v)| format!("attribute {id}: {:#x}", v[0])),
+                        .map(|(id, v)| format!("attribute {id}: {:#x}", first_word(&v.0))),
                 );
             }
         }
@@ -114,6 +114,13 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
         _ => {}
     }
     lines
+}
+
+/// The first eight bytes of an attribute's value.
+fn first_word(value: &sys::CUlaunchAttributeValue) -> u64 {
+    // SAFETY: the value was read whole or zeroed, so each of its bytes is set.
+    let bytes = unsafe { value.pad };
+    u64::from_ne_bytes(std::array::from_fn(|i| bytes[i].to_ne_bytes()[0]))
 }
 
 /// Quotes a string.

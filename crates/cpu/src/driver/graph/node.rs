@@ -6,19 +6,20 @@ use std::sync::Arc;
 
 use cupyrite_sys::driver::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUcontext,
-    CUfunction, CUgraphNodeType as NodeType, CUkernel, CUlaunchAttributeID as Attribute,
-    CUmemorytype,
+    CUfunction, CUgraphNodeType as NodeType, CUkernel, CUlaunchAttribute,
+    CUlaunchAttributeID as Attribute, CUlaunchAttributeValue, CUmemorytype,
 };
 
 use super::conditional::Conditional;
 use super::{Graph, memory};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
+use crate::driver::entry::caller_memory::Kept;
 use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, HOST, Job};
 use crate::driver::memory::fill::Fill;
 use crate::driver::module::function::FUNCTIONS;
-use crate::driver::module::launch::{Launch, LaunchConfig, RawAttribute};
+use crate::driver::module::launch::{Launch, LaunchConfig};
 use crate::driver::stream::event::{self, Event};
 use crate::driver::stream::host_call::HostCall;
 use crate::driver::stream::memory_operations::Batch;
@@ -128,9 +129,7 @@ impl Payload {
     }
 }
 
-/// A `CUlaunchAttributeValue`.
-pub(super) type AttributeValue = [u64; 8];
-
+const PRIORITY: u32 = Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
 /// Stored in the launch rather than among the attributes.
 pub(super) const COOPERATIVE: u32 = Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0;
 
@@ -139,23 +138,22 @@ pub(super) const COOPERATIVE: u32 = Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0
 pub(in crate::driver) struct Kernel {
     pub(super) launch: Launch,
     /// By `CUlaunchAttributeID`; cooperation is part of the launch.
-    pub(super) attributes: BTreeMap<u32, AttributeValue>,
+    pub(super) attributes: BTreeMap<u32, Kept<CUlaunchAttributeValue>>,
 }
 
 impl Kernel {
     /// The node of a captured launch.
-    pub(in crate::driver) fn captured(launch: Launch, raw: &[RawAttribute]) -> Kernel {
+    pub(in crate::driver) fn captured(launch: Launch, raw: &[CUlaunchAttribute]) -> Kernel {
         let mut attributes = BTreeMap::new();
-        for attribute in raw {
-            let [id, value @ ..] = *attribute;
-            match Attribute(id as u32) {
+        for &CUlaunchAttribute { id, value, .. } in raw {
+            match id {
                 // Events become dependencies; cooperation is part of the launch.
                 Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
                 | Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE
                 | Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
                 | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {}
                 Attribute(id) => {
-                    attributes.insert(id, value);
+                    attributes.insert(id, Kept(value));
                 }
             }
         }
@@ -221,29 +219,38 @@ impl Kernel {
         self.launch.function.kernel.launches_graphs()
     }
 
+    /// The priority; zero if it was never set.
+    pub(super) fn priority(&self) -> i32 {
+        let set = self.attributes.get(&PRIORITY);
+        // SAFETY: an integer, for which any bits are valid.
+        set.map_or(0, |value| unsafe { value.0.priority })
+    }
+
     /// The value of an attribute; zeros if it was never set.
     ///
     /// # Errors
     /// `INVALID_VALUE` for an attribute that kernel nodes do not have.
-    pub(super) fn attribute(&self, id: u32) -> Res<AttributeValue> {
+    pub(super) fn attribute(&self, id: u32) -> Res<CUlaunchAttributeValue> {
         check_attribute(id)?;
+        let mut value = CUlaunchAttributeValue::default();
         if id == COOPERATIVE {
-            let mut value = [0; 8];
-            value[0] = u64::from(self.launch.config.cooperative);
-            return Ok(value);
+            value.cooperative = self.launch.config.cooperative.into();
+        } else if let Some(set) = self.attributes.get(&id) {
+            value = set.0;
         }
-        Ok(self.attributes.get(&id).copied().unwrap_or([0; 8]))
+        Ok(value)
     }
 
     /// A copy of the node with an attribute set.
     ///
     /// # Errors
     /// `INVALID_VALUE` for an attribute that kernel nodes do not have, or that makes the launch invalid.
-    pub(super) fn with_attribute(&self, id: u32, value: AttributeValue) -> Res<Kernel> {
+    pub(super) fn with_attribute(&self, id: u32, value: CUlaunchAttributeValue) -> Res<Kernel> {
         check_attribute(id)?;
         let mut kernel = self.clone();
         if id == COOPERATIVE {
-            let cooperative = value[0] as u32 != 0;
+            // SAFETY: an integer, for which any bits are valid, as in the members below.
+            let cooperative = unsafe { value.cooperative } != 0;
             kernel.launch = self.launch.with_config(LaunchConfig {
                 cooperative,
                 ..self.launch.config
@@ -252,13 +259,16 @@ impl Kernel {
         }
         // Nodes updated from the device.
         if id == Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE.0
-            && value[0] as u32 != 0
+            // SAFETY: as above.
+            && unsafe { value.deviceUpdatableKernelNode.deviceUpdatable } != 0
         {
             return Err(Code::NOT_SUPPORTED);
         }
         // The device has no clusters: the only valid size is one.
         if id == Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0 {
-            let dims = [value[0] as u32, (value[0] >> 32) as u32, value[1] as u32];
+            // SAFETY: as above.
+            let dims = unsafe { value.clusterDim };
+            let dims = [dims.x, dims.y, dims.z];
             if dims.contains(&0) {
                 return Err(Code::INVALID_VALUE);
             }
@@ -266,7 +276,7 @@ impl Kernel {
                 return Err(Code::INVALID_CLUSTER_SIZE);
             }
         }
-        kernel.attributes.insert(id, value);
+        kernel.attributes.insert(id, Kept(value));
         Ok(kernel)
     }
 

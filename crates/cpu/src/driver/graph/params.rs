@@ -10,10 +10,11 @@ use cupyrite_sys::driver::{
     CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
     CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUevent, CUgraph,
     CUgraphChildGraphNodeOwnership as Ownership, CUgraphNodeParams, CUgraphNodeType as NodeType,
+    CUlaunchAttributeValue,
 };
 
 use super::build::node_context;
-use super::node::{AttributeValue, MemOps};
+use super::node::MemOps;
 use super::{
     Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, conditional, find, graph_of, memory,
     payload_of,
@@ -425,9 +426,9 @@ fn set_generic(node: u64, params_at: u64) -> Res {
 }
 
 /// Reads the value of a kernel node attribute.
-fn attribute_value(address: u64) -> Res<AttributeValue> {
+fn attribute_value(address: u64) -> Res<CUlaunchAttributeValue> {
     non_null(address)?;
-    get::<AttributeValue>(address)
+    get::<CUlaunchAttributeValue>(address)
 }
 
 /// Runs `f` on a kernel node's payload.

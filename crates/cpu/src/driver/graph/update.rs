@@ -28,9 +28,6 @@ const UNSUPPORTED_FUNCTION_CHANGE: u32 =
 const ATTRIBUTES_CHANGED: u32 =
     sys::CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED.0;
 
-/// The attribute of kernel nodes.
-const PRIORITY: u32 = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
-
 /// Why a node of an executable graph rejects a new payload, as `CUgraphExecUpdateResult`.
 fn rejection(old: &Payload, new: &Payload, exec: &Exec) -> Option<u32> {
     match (old, new) {
@@ -41,8 +38,7 @@ fn rejection(old: &Payload, new: &Payload, exec: &Exec) -> Option<u32> {
             if other_context || newly_launches && !exec.is_device_launchable() {
                 return Some(UNSUPPORTED_FUNCTION_CHANGE);
             }
-            let priority_changed =
-                exec.uses_node_priority() && a.attribute(PRIORITY) != b.attribute(PRIORITY);
+            let priority_changed = exec.uses_node_priority() && a.priority() != b.priority();
             let other_mode = a.launch.config.cooperative != b.launch.config.cooperative;
             (other_mode || priority_changed).then_some(ATTRIBUTES_CHANGED)
         }

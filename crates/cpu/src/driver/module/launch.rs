@@ -27,9 +27,6 @@ pub(crate) struct LaunchConfig {
     pub(crate) cooperative: bool,
 }
 
-/// `CUlaunchAttribute`: the id (and padding), then 64 bytes of value.
-pub(crate) type RawAttribute = [u64; 9];
-
 /// Copies of a launch's arguments and their addresses, as reported by a kernel node.
 pub(crate) struct Arguments {
     bytes: Box<[u8]>,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cupyrite_sys::driver::{CUlaunchAttributeID as Attribute, CUlaunchConfig};
+use cupyrite_sys::driver::{CUlaunchAttribute, CUlaunchAttributeID as Attribute, CUlaunchConfig};
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null};
@@ -10,7 +10,7 @@ use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
-use crate::driver::module::launch::{Launch, LaunchConfig, RawAttribute, shape};
+use crate::driver::module::launch::{Launch, LaunchConfig, shape};
 use crate::driver::stream::capture_state;
 use crate::driver::stream::event;
 use crate::driver::stream::queue;
@@ -30,7 +30,7 @@ fn launch(
     per_thread: bool,
     pointers: u64,
     extra: u64,
-    attributes: &[RawAttribute],
+    attributes: &[CUlaunchAttribute],
 ) -> Res<Arc<stream::Stream>> {
     let stream = resolve::resolve_for_capture(stream, per_thread)?;
     let launch = Launch::prepare(handle, &stream.context, config, pointers, extra);
@@ -63,7 +63,7 @@ struct Attributes {
     /// Events to record when the grid is done; CUDA allows recording later than the requested moment.
     events: Vec<u64>,
     /// All attributes, for the kernel node of a captured launch.
-    raw: Vec<RawAttribute>,
+    raw: Vec<CUlaunchAttribute>,
 }
 
 fn attributes(address: u64, count: u32) -> Res<Attributes> {
@@ -75,13 +75,18 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
         return Err(Code::INVALID_VALUE);
     }
     non_null(address)?;
-    found.raw = get_array::<RawAttribute>(address, count as usize)?;
-    for words in &found.raw {
-        match Attribute(words[0] as u32) {
-            Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => found.cooperative = words[1] as u32 != 0,
+    found.raw = get_array::<CUlaunchAttribute>(address, count as usize)?;
+    for CUlaunchAttribute { id, value, .. } in &found.raw {
+        match *id {
+            Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => {
+                // SAFETY: an integer, for which any bits are valid.
+                found.cooperative = unsafe { value.cooperative } != 0;
+            }
             Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
             | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
-                let dims = [words[1] as u32, (words[1] >> 32) as u32, words[2] as u32];
+                // SAFETY: integers, for which any bits are valid; both members have the same fields.
+                let dims = unsafe { value.clusterDim };
+                let dims = [dims.x, dims.y, dims.z];
                 if dims.contains(&0) {
                     return Err(Code::INVALID_VALUE);
                 }
@@ -96,14 +101,13 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
                 }
             }
             Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
-            | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
-                if words[1] != 0 =>
-            {
-                found.events.push(words[1])
-            }
-            Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
             | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
-                return Err(Code::INVALID_HANDLE);
+                // SAFETY: any bits are a handle, with which both members begin.
+                let event = unsafe { value.launchCompletionEvent.event };
+                if event.is_null() {
+                    return Err(Code::INVALID_HANDLE);
+                }
+                found.events.push(event.addr() as u64);
             }
             // Nodes updated from the device.
             Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
