@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
-use cupyrite_sys::driver::{CUstreamBatchMemOpType as OpType, CUstreamWaitValue_flags as Flags};
+use cupyrite_sys::driver::{
+    CUstreamBatchMemOpParams, CUstreamBatchMemOpType as OpType,
+    CUstreamMemoryBarrier_flags as BarrierType, CUstreamWaitValue_flags as Flags,
+};
 
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
@@ -110,20 +113,39 @@ impl MemoryOperation {
         })
     }
 
-    /// Parses an element of `CUstreamBatchMemOpParams` (48 bytes).
-    fn parse(words: [u64; 6]) -> Res<MemoryOperation> {
-        let [kind, address, value, flags, ..] = words;
-        let flags = flags as u32;
-        match OpType(kind as u32) {
-            OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => Self::wait(address, value, flags, false),
-            OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
-                Self::write(address, value & 0xFFFF_FFFF, flags, false)
+    fn parse(given: &CUstreamBatchMemOpParams) -> Res<MemoryOperation> {
+        // SAFETY: an integer, with which every member begins.
+        match unsafe { given.operation } {
+            OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
+                // SAFETY: a struct of integers, for which any bits are valid, as in the arms below.
+                let (given, value) = unsafe { (given.waitValue, given.waitValue.anon0.value) };
+                Self::wait(given.address, value.into(), given.flags, false)
             }
-            OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => Self::wait(address, value, flags, true),
-            OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => Self::write(address, value, flags, true),
-            // The upper half holds `CU_STREAM_MEMORY_BARRIER_TYPE_SYS` or `GPU`.
-            OpType::CU_STREAM_MEM_OP_BARRIER if kind >> 32 <= 1 => Ok(MemoryOperation::Barrier),
-            OpType::CU_STREAM_MEM_OP_BARRIER => Err(Code::INVALID_VALUE),
+            OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
+                // SAFETY: as above.
+                let (given, value) = unsafe { (given.writeValue, given.writeValue.anon0.value) };
+                Self::write(given.address, value.into(), given.flags, false)
+            }
+            OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
+                // SAFETY: as above.
+                let (given, value) = unsafe { (given.waitValue, given.waitValue.anon0.value64) };
+                Self::wait(given.address, value, given.flags, true)
+            }
+            OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+                // SAFETY: as above.
+                let (given, value) = unsafe { (given.writeValue, given.writeValue.anon0.value64) };
+                Self::write(given.address, value, given.flags, true)
+            }
+            OpType::CU_STREAM_MEM_OP_BARRIER => {
+                // SAFETY: as above.
+                match BarrierType(unsafe { given.memoryBarrier.flags }) {
+                    BarrierType::CU_STREAM_MEMORY_BARRIER_TYPE_SYS
+                    | BarrierType::CU_STREAM_MEMORY_BARRIER_TYPE_GPU => {
+                        Ok(MemoryOperation::Barrier)
+                    }
+                    _ => Err(Code::INVALID_VALUE),
+                }
+            }
             // Remote-write flushes and atomic reductions, which the device's attributes exclude.
             OpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES
             | OpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => Err(Code::NOT_SUPPORTED),
@@ -198,14 +220,11 @@ fn store(address: u64, value: u64, wide: bool) -> Res {
     Ok(())
 }
 
-/// An element of `CUstreamBatchMemOpParams`, as 64-bit words.
-type Raw = [u64; 6];
-
 /// Operations executed in order.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Batch {
     /// The caller's description.
-    raw: Box<[Raw]>,
+    raw: Box<[CUstreamBatchMemOpParams]>,
     pub(crate) operations: Box<[MemoryOperation]>,
 }
 
@@ -223,20 +242,38 @@ impl Batch {
             return Self::of(Vec::new());
         }
         non_null(array)?;
-        Self::of(get_array::<Raw>(array, count as usize)?)
+        Self::of(get_array::<CUstreamBatchMemOpParams>(
+            array,
+            count as usize,
+        )?)
     }
 
-    fn of(raw: Vec<Raw>) -> Res<Batch> {
-        let operations = raw.iter().map(|&r| MemoryOperation::parse(r));
+    fn of(raw: Vec<CUstreamBatchMemOpParams>) -> Res<Batch> {
+        let operations = raw.iter().map(MemoryOperation::parse);
         Ok(Batch {
             operations: operations.collect::<Res<_>>()?,
             raw: raw.into(),
         })
     }
 
-    /// A batch of one operation.
-    pub(crate) fn one(kind: u64, address: u64, value: u64, flags: u32) -> Res<Batch> {
-        Self::of(vec![[kind, address, value, flags.into(), 0, 0]])
+    /// A batch of one wait.
+    pub(crate) fn wait(kind: OpType, address: u64, value: u64, flags: u32) -> Res<Batch> {
+        let mut only = CUstreamBatchMemOpParams::default();
+        only.waitValue.operation = kind;
+        only.waitValue.address = address;
+        only.waitValue.anon0.value64 = value;
+        only.waitValue.flags = flags;
+        Self::of(vec![only])
+    }
+
+    /// A batch of one write.
+    pub(crate) fn write(kind: OpType, address: u64, value: u64, flags: u32) -> Res<Batch> {
+        let mut only = CUstreamBatchMemOpParams::default();
+        only.writeValue.operation = kind;
+        only.writeValue.address = address;
+        only.writeValue.anon0.value64 = value;
+        only.writeValue.flags = flags;
+        Self::of(vec![only])
     }
 
     pub(crate) fn len(&self) -> usize {

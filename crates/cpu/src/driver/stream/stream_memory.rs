@@ -31,28 +31,27 @@ fn enter(stream: u64, per_thread: bool, batch: Batch) -> Res {
     Ok(())
 }
 
-/// `CUstreamBatchMemOpType`.
-const WAIT_32: u64 = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32.0 as u64;
-const WRITE_32: u64 = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32.0 as u64;
-const WAIT_64: u64 = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64.0 as u64;
-const WRITE_64: u64 = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64.0 as u64;
+const WAIT_32: OpType = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32;
+const WRITE_32: OpType = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32;
+const WAIT_64: OpType = OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
+const WRITE_64: OpType = OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64;
 
 driver_entry_points! {
     fn wait_32 "cuStreamWaitValue32_v2" | "cuStreamWaitValue32_v2_ptsz"
         (stream: u64, address: u64, value: u32, flags: u32) {
-        enter(stream, PER_THREAD, Batch::one(WAIT_32, address, value.into(), flags)?)
+        enter(stream, PER_THREAD, Batch::wait(WAIT_32, address, value.into(), flags)?)
     }
     fn wait_64 "cuStreamWaitValue64_v2" | "cuStreamWaitValue64_v2_ptsz"
         (stream: u64, address: u64, value: u64, flags: u32) {
-        enter(stream, PER_THREAD, Batch::one(WAIT_64, address, value, flags)?)
+        enter(stream, PER_THREAD, Batch::wait(WAIT_64, address, value, flags)?)
     }
     fn write_32 "cuStreamWriteValue32_v2" | "cuStreamWriteValue32_v2_ptsz"
         (stream: u64, address: u64, value: u32, flags: u32) {
-        enter(stream, PER_THREAD, Batch::one(WRITE_32, address, value.into(), flags)?)
+        enter(stream, PER_THREAD, Batch::write(WRITE_32, address, value.into(), flags)?)
     }
     fn write_64 "cuStreamWriteValue64_v2" | "cuStreamWriteValue64_v2_ptsz"
         (stream: u64, address: u64, value: u64, flags: u32) {
-        enter(stream, PER_THREAD, Batch::one(WRITE_64, address, value, flags)?)
+        enter(stream, PER_THREAD, Batch::write(WRITE_64, address, value, flags)?)
     }
     fn batch "cuStreamBatchMemOp_v2" | "cuStreamBatchMemOp_v2_ptsz"
         (stream: u64, count: u32, array: u64, flags: u32) {
