@@ -5,13 +5,17 @@
 
 use std::time::{Duration, Instant};
 
+use cupyrite_sys::driver::{
+    CUcheckpointCheckpointArgs, CUcheckpointLockArgs, CUcheckpointRestoreArgs,
+    CUcheckpointUnlockArgs,
+};
 use parking_lot::Mutex;
 
 use self::control::{Operation, Request};
 use crate::driver::context::entries::{fail_all, finish_all_work};
 use crate::driver::device;
 use crate::driver::entry::api_lock::{self, CHECKPOINTED, FAILED, LOCKED, RUNNING};
-use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
+use crate::driver::entry::caller_memory::{Plain, get, get_array, non_null, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
 use crate::driver::entry::{Res, driver_entry_points};
@@ -128,17 +132,18 @@ fn request(pid: i32, request: &Request) -> Res<u32> {
     }
 }
 
-/// Reads an argument structure, 64 bytes; zeros if the address is null.
-fn arguments(address: u64) -> Res<[u64; 8]> {
+/// Reads an argument structure; zeros if the address is null.
+fn arguments<T: Plain + Default>(address: u64) -> Res<T> {
     match address {
-        0 => Ok([0; 8]),
+        0 => Ok(T::default()),
         address => get(address),
     }
 }
 
-/// The pairs of devices of `CUcheckpointRestoreArgs`: an address and a 32-bit count.
-fn mapping([first, count, ..]: [u64; 8]) -> Res<Vec<[u8; 32]>> {
-    get_array(first, (count as u32).min(control::PAIRS + 1) as usize)
+/// The pairs of devices, each `CUcheckpointGpuPair` as 32 bytes.
+fn mapping(args: &CUcheckpointRestoreArgs) -> Res<Vec<[u8; 32]>> {
+    let count = args.gpuPairsCount.min(control::PAIRS + 1);
+    get_array(args.gpuPairs.addr() as u64, count as usize)
 }
 
 // These entry points run while the process is locked.
@@ -152,31 +157,32 @@ driver_entry_points! { @with crate::driver::entry::guard_unlocked;
         put(out, request(pid, &Request::new(Operation::RestoreThread))?)
     }
     fn process_lock "cuCheckpointProcessLock" (pid: i32, args: u64) {
-        let timeout_ms = arguments(args)?[0] as u32;
+        let timeout_ms = arguments::<CUcheckpointLockArgs>(args)?.timeoutMs;
         request(pid, &Request { timeout_ms, ..Request::new(Operation::Lock) }).map(|_| ())
     }
     fn process_checkpoint "cuCheckpointProcessCheckpoint" (pid: i32, args: u64) {
-        if arguments(args)?[0] != 0 {
-            // Storage that the caller provides (`customStorageInfo_out`).
+        let args = arguments::<CUcheckpointCheckpointArgs>(args)?;
+        if !args.customStorageInfo_out.is_null() {
+            // Storage that the caller provides.
             return Err(Code::NOT_SUPPORTED);
         }
         request(pid, &Request::new(Operation::Checkpoint)).map(|_| ())
     }
     fn process_restore "cuCheckpointProcessRestore" (pid: i32, args: u64) {
-        let args = arguments(args)?;
-        if args[2] != 0 {
+        let args = arguments::<CUcheckpointRestoreArgs>(args)?;
+        if !args.customStorageInfo_out.is_null() {
             return Err(Code::NOT_SUPPORTED);
         }
-        let mapping = mapping(args)?;
+        let mapping = mapping(&args)?;
         if mapping.len() > control::PAIRS as usize {
             return Err(because(Code::INVALID_VALUE, || {
-                format!("{} pairs of devices; there are at most {}", args[1] as u32, control::PAIRS)
+                format!("{} pairs of devices; there are at most {}", args.gpuPairsCount, control::PAIRS)
             }));
         }
         request(pid, &Request { mapping, ..Request::new(Operation::Restore) }).map(|_| ())
     }
     fn process_unlock "cuCheckpointProcessUnlock" (pid: i32, args: u64) {
-        arguments(args)?;
+        arguments::<CUcheckpointUnlockArgs>(args)?;
         request(pid, &Request::new(Operation::Unlock)).map(|_| ())
     }
 }
