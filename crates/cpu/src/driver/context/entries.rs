@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cupyrite_sys::driver::{self as sys, CUlimit as Limit};
+use cupyrite_sys::driver::{self as sys, CUctxCreateParams, CUlimit as Limit};
 
 use super::green;
 use super::{
@@ -189,12 +189,11 @@ driver_entry_points! {
     }
     fn ctx_create_v4 "cuCtxCreate_v4" (out: u64, params: u64, flags: u32, device: i32) {
         if params != 0 {
-            // struct { CUexecAffinityParam *, int count, CUctxCigParam * }
-            let [affinity, count, cig] = get::<[u64; 3]>(params)?;
-            if affinity != 0 || count as u32 != 0 {
+            let params = get::<CUctxCreateParams>(params)?;
+            if !params.execAffinityParams.is_null() || params.numExecAffinityParams != 0 {
                 return Err(Code::UNSUPPORTED_EXEC_AFFINITY);
             }
-            if cig != 0 {
+            if !params.cigParams.is_null() {
                 return Err(Code::NOT_SUPPORTED);
             }
         }

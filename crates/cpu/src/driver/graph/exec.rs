@@ -1,9 +1,10 @@
 //! Executable graphs: instantiation and launch.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{self as sys, CUDA_GRAPH_INSTANTIATE_PARAMS};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::device_launch::{self, Obstacle};
@@ -317,15 +318,16 @@ driver_entry_points! {
     fn instantiate_with_params "cuGraphInstantiateWithParams" | "cuGraphInstantiateWithParams_ptsz"
         (out: u64, graph: u64, params: u64) {
         non_null(params)?;
-        // `CUDA_GRAPH_INSTANTIATE_PARAMS`: flags, stream; outputs: the node at fault and the result.
-        let [flags, upload, ..] = get::<[u64; 4]>(params)?;
+        // `hErrNode_out` and `result_out` are outputs.
+        let given = get::<CUDA_GRAPH_INSTANTIATE_PARAMS>(params)?;
+        let flags = given.flags;
         if flags & UPLOAD != 0 {
-            resolve::resolve(upload, PER_THREAD)?;
+            resolve::resolve(given.hUploadStream.addr() as u64, PER_THREAD)?;
         }
         let done = instantiate_to(out, graph, flags);
         let (node, result) = done.as_ref().err().map_or((0, RESULT_SUCCESS), |r| (r.node, r.result));
-        put(params + 16, node)?;
-        put(params + 24, result)?;
+        put(params + offset_of!(CUDA_GRAPH_INSTANTIATE_PARAMS, hErrNode_out) as u64, node)?;
+        put(params + offset_of!(CUDA_GRAPH_INSTANTIATE_PARAMS, result_out) as u64, result)?;
         let exec = done.map_err(|r| r.code)?;
         if flags & UPLOAD != 0 {
             exec.upload(&mut exec.lock());
