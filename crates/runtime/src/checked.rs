@@ -37,6 +37,11 @@ pub(crate) fn put<T: Copy>(addr: u64, value: T) -> Res {
     Ok(caller::put(addr, value)?)
 }
 
+/// [`caller::put_with`] with the runtime's status.
+pub(crate) fn put_with<T: Plain>(addr: u64, fill: impl FnOnce(&mut T)) -> Res {
+    Ok(caller::put_with(addr, fill)?)
+}
+
 /// [`put`]; does nothing for a null pointer.
 pub(crate) fn put_optional<T: Copy>(addr: u64, value: T) -> Res {
     if addr == 0 { Ok(()) } else { put(addr, value) }

@@ -2,24 +2,27 @@
 //! driver's and back.
 
 use std::ffi::c_void;
+use std::mem::offset_of;
 
 use cupyrite_sys::driver::{
-    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D,
-    CUDA_MEMSET_NODE_PARAMS, CUcontext, CUfunction, CUgraph, CUgraphConditionalHandle,
-    CUgraphEdgeData, CUgraphExec, CUgraphNode, CUgraphNodeParams, CUkernel, CUkernelNodeAttrValue,
-    CUlaunchAttributeID, CUmemorytype,
+    CUDA_CONDITIONAL_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
+    CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS_v2,
+    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUfunction, CUgraph,
+    CUgraphConditionalHandle, CUgraphEdgeData, CUgraphExec, CUgraphNode, CUgraphNodeParams,
+    CUkernel, CUkernelNodeAttrValue, CUlaunchAttributeID, CUmemorytype,
 };
 use cupyrite_sys::runtime::{
-    cudaExtent, cudaGraphNodeType as NodeType, cudaKernelFunctionType, cudaKernelNodeParams,
-    cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaPos,
+    cudaExtent, cudaGraphNodeParams, cudaGraphNodeType as NodeType, cudaKernelFunctionType,
+    cudaKernelNodeParams, cudaKernelNodeParamsV2, cudaMemcpy3DParms, cudaMemcpyKind,
+    cudaMemcpyNodeParams, cudaPitchedPtr, cudaPos,
 };
 
-use crate::checked::{get, non_null, put};
+use crate::checked::{get, non_null, put, put_with};
 use crate::copy::CopyDirection;
 use crate::copy_nd::{element_bytes, translate};
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
-use crate::graph::{added, array, host_function};
+use crate::graph::{added, array};
 use crate::{context, execution_context, kernel};
 
 /// The current context, for nodes that name one.
@@ -180,106 +183,94 @@ fn runtime_copy(c: &CUDA_MEMCPY3D) -> Res<cudaMemcpy3DParms> {
     })
 }
 
-/// `CUDA_MEMCPY3D` as 64-bit words.
-fn copy_words(c: &CUDA_MEMCPY3D) -> [u64; 25] {
-    [
-        c.srcXInBytes as u64,
-        c.srcY as u64,
-        c.srcZ as u64,
-        c.srcLOD as u64,
-        u64::from(c.srcMemoryType.0),
-        c.srcHost as u64,
-        c.srcDevice,
-        c.srcArray as u64,
-        0,
-        c.srcPitch as u64,
-        c.srcHeight as u64,
-        c.dstXInBytes as u64,
-        c.dstY as u64,
-        c.dstZ as u64,
-        c.dstLOD as u64,
-        u64::from(c.dstMemoryType.0),
-        c.dstHost as u64,
-        c.dstDevice,
-        c.dstArray as u64,
-        0,
-        c.dstPitch as u64,
-        c.dstHeight as u64,
-        c.WidthInBytes as u64,
-        c.Height as u64,
-        c.Depth as u64,
-    ]
-}
+/// Byte offset of the type's parameters in [`CUgraphNodeParams`] and [`cudaGraphNodeParams`].
+const MEMBER: u64 = offset_of!(CUgraphNodeParams, anon0) as u64;
+const _: () = assert!(MEMBER == offset_of!(cudaGraphNodeParams, anon0) as u64);
 
-/// [`CUgraphNodeParams`], and the runtime's structure, as 64-bit words.
-type Words = [u64; 32];
+/// Byte offset of the copy in [`cudaGraphNodeParams`].
+const COPY: u64 = MEMBER + offset_of!(cudaMemcpyNodeParams, copyParams) as u64;
 
-/// Converts `cudaGraphNodeParams` to the driver's. Only kernels and copies have a different layout.
+/// Converts [`cudaGraphNodeParams`] to the driver's structure. Only kernels and copies have a different layout.
 fn generic(at: u64) -> Res<CUgraphNodeParams> {
     non_null(at)?;
-    let mut w = get::<Words>(at)?;
+    let mut params = get::<CUgraphNodeParams>(at)?;
     context::current()?;
-    match NodeType(w[0] as _) {
+    match NodeType(params.r#type.0) {
         NodeType::cudaGraphNodeTypeKernel => {
-            // Function, grid, block, shared bytes, arguments, extra; the runtime then has the context and the function
-            // type.
-            let p = kernel_params(at + 16)?;
-            (w[2], w[9], w[10]) = (p.func as u64, p.kern as u64, w[9]);
+            let given = get::<cudaKernelNodeParamsV2>(at + MEMBER)?;
+            let kernel = kernel_params(at + MEMBER)?;
+            params.anon0.kernel = CUDA_KERNEL_NODE_PARAMS_v3 {
+                func: kernel.func,
+                gridDimX: kernel.gridDimX,
+                gridDimY: kernel.gridDimY,
+                gridDimZ: kernel.gridDimZ,
+                blockDimX: kernel.blockDimX,
+                blockDimY: kernel.blockDimY,
+                blockDimZ: kernel.blockDimZ,
+                sharedMemBytes: kernel.sharedMemBytes,
+                kernelParams: kernel.kernelParams,
+                extra: kernel.extra,
+                kern: kernel.kern,
+                ctx: given.ctx.cast(),
+            };
         }
         NodeType::cudaGraphNodeTypeMemcpy => {
-            let copy = copy_params(at + 32)?;
-            w[4..29].copy_from_slice(&copy_words(&copy));
-            if w[3] == 0 {
-                w[3] = current_context()? as u64;
+            params.anon0.memcpy.copyParams = copy_params(at + COPY)?;
+            // SAFETY: any bits are a handle.
+            if unsafe { params.anon0.memcpy.copyCtx }.is_null() {
+                params.anon0.memcpy.copyCtx = current_context()?;
             }
         }
-        NodeType::cudaGraphNodeTypeMemset if w[7] == 0 => w[7] = current_context()? as u64,
-        NodeType::cudaGraphNodeTypeConditional => w[5] = context_of(w[5])? as u64,
+        // SAFETY: any bits are a handle.
+        NodeType::cudaGraphNodeTypeMemset if unsafe { params.anon0.memset.ctx }.is_null() => {
+            params.anon0.memset.ctx = current_context()?;
+        }
+        NodeType::cudaGraphNodeTypeConditional => {
+            // SAFETY: any bits are a handle.
+            let handle = unsafe { params.anon0.conditional.ctx };
+            params.anon0.conditional.ctx = context_of(handle as u64)?;
+        }
         _ => {}
     }
-    // SAFETY: both are 256 bytes of integers and raw pointers.
-    Ok(unsafe { std::mem::transmute::<Words, CUgraphNodeParams>(w) })
+    Ok(params)
 }
 
 /// Converts node parameters from the driver's.
-fn put_generic(at: u64, p: CUgraphNodeParams) -> Res {
-    // SAFETY: the structure is 256 bytes; it was zeroed and then fully written by the driver.
-    let mut w = unsafe { std::mem::transmute::<CUgraphNodeParams, Words>(p) };
-    match NodeType(w[0] as _) {
+fn put_generic(at: u64, p: &CUgraphNodeParams) -> Res {
+    match NodeType(p.r#type.0) {
         NodeType::cudaGraphNodeTypeKernel => {
-            const IS_KERNEL: u64 = cudaKernelFunctionType::cudaKernelFunctionTypeKernel.0 as u64;
-            const IS_FUNCTION: u64 =
-                cudaKernelFunctionType::cudaKernelFunctionTypeFunction.0 as u64;
-            let (function, kernel, ctx) = (w[2], w[9], w[10]);
-            (w[2], w[10]) = if kernel != 0 {
-                (kernel, IS_KERNEL)
-            } else {
-                (function, IS_FUNCTION)
-            };
-            w[9] = ctx;
+            // SAFETY: the type selects this member, which the driver has written.
+            let kernel = unsafe { p.anon0.kernel };
+            put(at, *p)?;
+            put_with(at + MEMBER, |told: &mut cudaKernelNodeParamsV2| {
+                (told.anon0.func, told.functionType) = if kernel.kern.is_null() {
+                    let function = cudaKernelFunctionType::cudaKernelFunctionTypeFunction;
+                    (kernel.func.cast(), function)
+                } else {
+                    let function = cudaKernelFunctionType::cudaKernelFunctionTypeKernel;
+                    (kernel.kern.cast(), function)
+                };
+                (told.gridDim.x, told.blockDim.x) = (kernel.gridDimX, kernel.blockDimX);
+                (told.gridDim.y, told.blockDim.y) = (kernel.gridDimY, kernel.blockDimY);
+                (told.gridDim.z, told.blockDim.z) = (kernel.gridDimZ, kernel.blockDimZ);
+                told.sharedMemBytes = kernel.sharedMemBytes;
+                (told.kernelParams, told.extra) = (kernel.kernelParams, kernel.extra);
+                told.ctx = kernel.ctx.cast();
+            })
         }
         NodeType::cudaGraphNodeTypeMemcpy => {
-            let words: [u64; 25] = std::array::from_fn(|i| w[4 + i]);
-            // SAFETY: 25 words of integers and raw pointers.
-            let copy = unsafe { std::mem::transmute::<[u64; 25], CUDA_MEMCPY3D>(words) };
-            let told = runtime_copy(&copy)?;
-            put(at, w)?;
-            return put(at + 32, told);
+            // SAFETY: the type selects this member, which the driver has written.
+            let told = runtime_copy(&unsafe { p.anon0.memcpy.copyParams })?;
+            put(at, *p)?;
+            put(at + COPY, told)
         }
-        _ => {}
+        _ => put(at, *p),
     }
-    put(at, w)
 }
 
 /// `cudaGraphAddNode`: the node, and the driver's further output (the address of an allocation, or the bodies of a
 /// conditional node).
 fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) -> Res {
-    const ALLOC: u64 = NodeType::cudaGraphNodeTypeMemAlloc.0 as u64;
-    const CONDITIONAL: u64 = NodeType::cudaGraphNodeTypeConditional.0 as u64;
-    /// Word offset of the address in `cudaMemAllocNodeParams`.
-    const ADDRESS: usize = 2 + 14;
-    /// Word offset of the array of graphs in `cudaConditionalNodeParams`.
-    const BODIES: usize = 2 + 2;
     let mut wanted = generic(params)?;
     added(out, |node| {
         let data = array::<CUgraphEdgeData>(data);
@@ -292,11 +283,18 @@ fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, param
             &mut wanted
         ))
     })?;
-    // SAFETY: 256 bytes of integers and raw pointers.
-    let words = unsafe { std::mem::transmute::<CUgraphNodeParams, Words>(wanted) };
-    match words[0] {
-        ALLOC => put(params + 8 * ADDRESS as u64, words[ADDRESS]),
-        CONDITIONAL => put(params + 8 * BODIES as u64, words[BODIES]),
+    match NodeType(wanted.r#type.0) {
+        NodeType::cudaGraphNodeTypeMemAlloc => {
+            let place = offset_of!(CUDA_MEM_ALLOC_NODE_PARAMS_v2, dptr) as u64;
+            // SAFETY: an address, for which any bits are valid.
+            put(params + MEMBER + place, unsafe { wanted.anon0.alloc.dptr })
+        }
+        NodeType::cudaGraphNodeTypeConditional => {
+            let place = offset_of!(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out) as u64;
+            // SAFETY: a pointer, for which any bits are valid.
+            let bodies = unsafe { wanted.anon0.conditional.phGraph_out };
+            put(params + MEMBER + place, bodies)
+        }
         _ => Ok(()),
     }
 }
@@ -331,11 +329,7 @@ fn set_of(at: u64) -> Res<CUDA_MEMSET_NODE_PARAMS> {
 
 fn host_of(at: u64) -> Res<CUDA_HOST_NODE_PARAMS> {
     non_null(at)?;
-    let [function, data] = get::<[u64; 2]>(at)?;
-    Ok(CUDA_HOST_NODE_PARAMS {
-        r#fn: host_function(function),
-        userData: data as *mut c_void,
-    })
+    get::<CUDA_HOST_NODE_PARAMS>(at)
 }
 
 /// Symbols are addresses of host variables registered by a compiler; none are registered with this runtime.
@@ -509,7 +503,7 @@ runtime_entry_points! {
         non_null(out)?;
         let mut params = CUgraphNodeParams::default();
         cu!(cuGraphNodeGetParams(node as CUgraphNode, &mut params))?;
-        put_generic(out, params)
+        put_generic(out, &params)
     }
     fn node_set_params "cudaGraphNodeSetParams" (node: u64, params: u64) {
         let mut params = generic(params)?;
