@@ -249,7 +249,7 @@ impl Kernel {
         check_attribute(id)?;
         let mut kernel = self.clone();
         if id == COOPERATIVE {
-            // SAFETY: an integer, for which any bits are valid, as in the members below.
+            // SAFETY: an integer, for which any bits are valid.
             let cooperative = unsafe { value.cooperative } != 0;
             kernel.launch = self.launch.with_config(LaunchConfig {
                 cooperative,
@@ -259,14 +259,14 @@ impl Kernel {
         }
         // Nodes updated from the device.
         if id == Attribute::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE.0
-            // SAFETY: as above.
+            // SAFETY: an integer, for which any bits are valid.
             && unsafe { value.deviceUpdatableKernelNode.deviceUpdatable } != 0
         {
             return Err(Code::NOT_SUPPORTED);
         }
         // The device has no clusters: the only valid size is one.
         if id == Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0 {
-            // SAFETY: as above.
+            // SAFETY: a struct of integers, for which any bits are valid.
             let dims = unsafe { value.clusterDim };
             let dims = [dims.x, dims.y, dims.z];
             if dims.contains(&0) {

@@ -117,27 +117,27 @@ impl MemoryOperation {
         // SAFETY: an integer, with which every member begins.
         match unsafe { given.operation } {
             OpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
-                // SAFETY: a struct of integers, for which any bits are valid, as in the arms below.
+                // SAFETY: a struct of integers, for which any bits are valid.
                 let (given, value) = unsafe { (given.waitValue, given.waitValue.anon0.value) };
                 Self::wait(given.address, value.into(), given.flags, false)
             }
             OpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
-                // SAFETY: as above.
+                // SAFETY: a struct of integers, for which any bits are valid.
                 let (given, value) = unsafe { (given.writeValue, given.writeValue.anon0.value) };
                 Self::write(given.address, value.into(), given.flags, false)
             }
             OpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
-                // SAFETY: as above.
+                // SAFETY: a struct of integers, for which any bits are valid.
                 let (given, value) = unsafe { (given.waitValue, given.waitValue.anon0.value64) };
                 Self::wait(given.address, value, given.flags, true)
             }
             OpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-                // SAFETY: as above.
+                // SAFETY: a struct of integers, for which any bits are valid.
                 let (given, value) = unsafe { (given.writeValue, given.writeValue.anon0.value64) };
                 Self::write(given.address, value, given.flags, true)
             }
             OpType::CU_STREAM_MEM_OP_BARRIER => {
-                // SAFETY: as above.
+                // SAFETY: a struct of integers, for which any bits are valid.
                 match BarrierType(unsafe { given.memoryBarrier.flags }) {
                     BarrierType::CU_STREAM_MEMORY_BARRIER_TYPE_SYS
                     | BarrierType::CU_STREAM_MEMORY_BARRIER_TYPE_GPU => {

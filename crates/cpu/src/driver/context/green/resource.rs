@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cupyrite_sys::driver as sys;
+use cupyrite_sys::driver::{self as sys, CU_DEV_SM_RESOURCE_GROUP_PARAMS};
 use parking_lot::Mutex;
 
 use super::Green;
@@ -335,9 +335,6 @@ fn put_split(result: u64, rest: u64, groups: &[Sms], remainder: &Sms) -> Res {
     Ok(())
 }
 
-/// `CU_DEV_SM_RESOURCE_GROUP_PARAMS` as 32-bit words.
-type GroupWords = [u32; 16];
-
 fn split_groups(result: u64, count: u32, input: u64, rest: u64, flags: u32, params: u64) -> Res {
     non_null(params)?;
     let input = Sms::read(input)?;
@@ -349,20 +346,20 @@ fn split_groups(result: u64, count: u32, input: u64, rest: u64, flags: u32, para
             )
         });
     }
-    let words = get_array::<GroupWords>(params, count as usize)?;
-    if words.iter().any(|w| w[5..].iter().any(|&r| r != 0)) {
+    let given = get_array::<CU_DEV_SM_RESOURCE_GROUP_PARAMS>(params, count as usize)?;
+    if given.iter().any(|g| g.reserved.iter().any(|&r| r != 0)) {
         return refuse(Code::INVALID_VALUE, || {
             "the reserved members of groupParams must be zero".into()
         });
     }
-    let mut groups: Vec<Group> = words
+    let mut groups: Vec<Group> = given
         .iter()
-        .map(|w| Group {
-            count: w[0],
-            coscheduled: w[1],
-            preferred: w[2],
-            flags: w[3],
-            domain: w[4],
+        .map(|g| Group {
+            count: g.smCount,
+            coscheduled: g.coscheduledSmCount,
+            preferred: g.preferredCoscheduledSmCount,
+            flags: g.flags,
+            domain: g.localityDomainId,
         })
         .collect();
     let (sets, left) = split::by_groups(input.set, input.granularity, &mut groups, result != 0)?;
@@ -374,7 +371,8 @@ fn split_groups(result: u64, count: u32, input: u64, rest: u64, flags: u32, para
         .collect();
     let remainder = input.rest(left, id, input.granularity.alignment.min(2));
     for (n, group) in groups.iter().enumerate() {
-        put(params + n as u64 * 64, group.count)?;
+        let params = params + (n * size_of::<CU_DEV_SM_RESOURCE_GROUP_PARAMS>()) as u64;
+        put(params, group.count)?;
     }
     put_split(result, rest, &parts, &remainder)
 }
