@@ -9,6 +9,7 @@
 
 mod error;
 pub mod ir;
+pub mod isa;
 pub mod link;
 mod parse;
 pub mod textures;

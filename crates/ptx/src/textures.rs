@@ -362,7 +362,7 @@ impl TextureForm {
         if matches!(r.instr.op, Op::Txq | Op::Suq) {
             return Self::query(r);
         }
-        let Some(geometry) = mods.other.iter().find_map(|w| Geometry::of(w)) else {
+        let Some(geometry) = mods.other.iter().find_map(|w| Geometry::of(w.text())) else {
             return malformed(0, format!("'{}' needs a geometry", r.instr.op));
         };
         match r.instr.op {
@@ -574,7 +574,7 @@ impl TextureForm {
         let mods = &r.instr.mods;
         let surface = r.instr.op == Op::Suq;
         let what = mods.other.iter().find_map(|w| {
-            Some(match w.as_str() {
+            Some(match w.text() {
                 "width" => Query::Width,
                 "height" => Query::Height,
                 "depth" => Query::Depth,

@@ -22,8 +22,8 @@ fn instructions() {
         ("add.s33 r1, r2, r3;", 4, ".s33", "has no modifier"),
         (
             "add.approx.lo.f32 f1, f2, f3;",
-            11,
-            ".lo",
+            4,
+            ".approx",
             "has no modifier",
         ),
         ("add.s32 r1, r2, %r3;", 17, "%r3", "not declared"),
@@ -77,15 +77,15 @@ fn instructions() {
         ),
         (
             "tex.v4.f32.f32 {f1, f2, f3, f4}, [rd1, {f5}];",
-            16,
-            "{",
-            "needs a geometry",
+            1,
+            "tex",
+            "one of .1d, .2d",
         ),
         (
             "tld4.r.3d.v4.f32.f32 {f1, f2, f3, f4}, [rd1, {f5, f6, f7, f7}];",
-            22,
-            "{",
-            "no such form",
+            7,
+            ".3d",
+            "has no modifier",
         ),
         (
             "suld.b.2d.v4.b64.trap {rd1, rd2, rd3, rd4}, [rd5, {r1, r2}];",
@@ -95,11 +95,11 @@ fn instructions() {
         ),
         (
             "sust.b.2d.b32.wrap [rd1, {r1, r2}], {r3};",
-            20,
-            "[",
-            "no '.wrap'",
+            14,
+            ".wrap",
+            "has no modifier",
         ),
-        ("txq.colour.b32 r1, [rd1];", 16, "r1", "no such attribute"),
+        ("txq.colour.b32 r1, [rd1];", 4, ".colour", "has no modifier"),
         (
             "ld.global.u32 r1, [f];",
             20,

@@ -15,15 +15,18 @@ pub fn codegen(rest: &[&str]) -> Result<(), Error> {
     }
     let env = Env::ready()?;
     loud(generator().args(rest).env("PYTHON", env.python()))?;
-    // The tables of docs/cpu-device.md.
-    let words = [
-        "run",
-        "--quiet",
-        "--package=cupyrite-cudart",
-        "--example=unsupported",
-        "--",
-    ];
-    loud(cargo().args(words).args(rest))
+    // The tables of docs/cpu-device.md, and docs/ptx.md.
+    for (package, example) in [
+        ("--package=cupyrite-cudart", "--example=unsupported"),
+        ("--package=cupyrite-ptx", "--example=manual"),
+    ] {
+        loud(
+            cargo()
+                .args(["run", "--quiet", package, example, "--"])
+                .args(rest),
+        )?;
+    }
+    Ok(())
 }
 
 /// `cargo xtask reference`: the HTML reference of the Python modules.

@@ -1,9 +1,10 @@
 //! An instruction and its modifiers.
 
 use super::module::{Pos, RegId, SourceLoc};
-use super::opcode::{Destination, Op, OpClass};
+use super::opcode::{Destination, OpClass};
 use super::operand::Operand;
 use super::types::{Space, Type};
+use crate::isa::{Form, Op, Word};
 
 /// One instruction.
 #[derive(Clone, Debug)]
@@ -12,6 +13,8 @@ pub struct Instr {
     pub guard: Option<(RegId, bool)>,
     /// Base opcode.
     pub op: Op,
+    /// The row of the instruction table that it is, before a compiler changes it.
+    pub form: &'static Form,
     /// Modifiers.
     pub mods: Mods,
     /// Types in the order written: `[F32, S32]` for `cvt.rn.f32.s32`, `[U32]` for `setp.lt.u32`.
@@ -33,13 +36,7 @@ impl Instr {
         match self.op.destination() {
             Destination::First => true,
             Destination::None => false,
-            Destination::ByForm => match self.op {
-                // The first operand of a call is `Args`: the list of its results.
-                Op::Call => false,
-                Op::Bar | Op::Barrier => self.is_barrier_reduction(),
-                Op::Mbarrier => self.mods.mbarrier_has_destination(),
-                _ => true,
-            },
+            Destination::ByForm => self.form.operands.first().is_some_and(|o| o.written),
         }
     }
 
@@ -161,24 +158,16 @@ pub struct Mods {
     pub testp: Option<TestpOp>,
     /// `prmt` mode.
     pub prmt: Option<PrmtMode>,
-    /// All other modifiers, in the order written and without the dot: cache operators (`ca`, `cg`, `L2::128B`), matrix
+    /// All other modifiers, in the order written: cache operators (`ca`, `cg`, `L2::128B`), matrix
     /// shapes and layouts (`m16n8k16`, `row`, `col`), texture geometries (`1d`, `a2d`, `cube`), `all` and `any` of `match`,
     /// `arrive` and `red` of barriers, the operations of `mbarrier`.
-    pub other: Vec<String>,
+    pub other: Vec<Word>,
 }
 
 impl Mods {
     /// Whether `word` is one of [`Mods::other`].
     pub fn has(&self, word: &str) -> bool {
-        self.other.iter().any(|w| w == word)
-    }
-
-    /// Whether an `mbarrier` instruction with these modifiers has a destination.
-    pub(crate) fn mbarrier_has_destination(&self) -> bool {
-        let arrives = self.has("arrive") || self.has("arrive_drop");
-        !(self.has("init")
-            || self.has("inval")
-            || !arrives && (self.has("expect_tx") || self.has("complete_tx")))
+        self.other.iter().any(|w| w.text() == word)
     }
 }
 

@@ -1,20 +1,8 @@
-//! Spells an instruction's opcode, modifiers and types, for reports and tests.
+//! Spells an instruction's opcode, modifiers and types.
 
-use super::instruction::{Instr, Semantics};
-use super::types::{Space, Type};
-
-/// Spelling of a type, without the dot. [`Mods::other`](super::Mods::other) holds the spelling of a packed format.
-fn type_word(ty: Type) -> Option<String> {
-    match ty {
-        Type::Packed(_) => None,
-        _ => Some(format!("{ty:?}").to_lowercase()),
-    }
-}
-
-/// Spelling of an enum whose variants are named like their modifiers.
-fn word(value: impl std::fmt::Debug) -> String {
-    format!("{value:?}").to_lowercase()
-}
+use super::instruction::Instr;
+use super::types::Space;
+use crate::isa::Modifier;
 
 impl Space {
     /// Spelling of the state space, without the dot.
@@ -33,68 +21,71 @@ impl Space {
 }
 
 impl Instr {
-    /// The opcode with its modifiers and types, such as `ld.volatile.global.v2.u32`. The order of the words is fixed and
-    /// need not be the order in the PTX; `shared::cta` reads `shared`, and `membar.gl` reads `membar.gpu`.
+    /// The opcode with its modifiers and types, such as `ld.volatile.global.v2.u32`, in the order of the instruction table.
+    /// `shared::cta` reads `shared`, and `membar.gl` reads `membar.gpu`, where both are possible.
     pub fn mnemonic(&self) -> String {
-        let m = &self.mods;
-        let mut words = vec![self.op.name().to_string()];
-        let mut flag = |set: bool, word: &str| {
-            if set {
-                words.push(word.to_string());
+        let mut words = vec![self.op.name()];
+        let mut position = Position::default();
+        for item in self.form.items {
+            let mut next = position;
+            let spelled: Option<Vec<&str>> = (item.parts.iter())
+                .map(|part| {
+                    let written = part
+                        .iter()
+                        .find(|(_, modifier)| next.takes(self, *modifier));
+                    written.map(|(word, _)| *word)
+                })
+                .collect();
+            if let Some(spelled) = spelled {
+                words.extend(spelled);
+                position = next;
             }
-        };
-        flag(m.sync, "sync");
-        flag(m.aligned, "aligned");
-        flag(m.uni, "uni");
-        flag(m.to, "to");
-        flag(m.volatile, "volatile");
-        words.extend(m.semantics.map(|s| {
-            if s == Semantics::AcqRel {
-                "acq_rel".to_string()
-            } else {
-                word(s)
-            }
-        }));
-        words.extend(m.scope.map(word));
-        words.extend(m.space.map(|s| s.word().to_string()));
-        words.extend(m.space2.map(|s| s.word().to_string()));
-        words.extend(m.atom.map(word));
-        words.extend(m.shfl.map(word));
-        words.extend(m.vote.map(word));
-        words.extend(m.testp.map(word));
-        words.extend(m.mul.map(word));
-        words.extend(
-            m.shift_left
-                .map(|left| if left { "l" } else { "r" }.to_string()),
-        );
-        words.extend(m.cmp.map(word));
-        words.extend(m.bool_op.map(word));
-        words.extend(m.rounding.map(word));
-        let mut flag = |set: bool, word: &str| {
-            if set {
-                words.push(word.to_string());
-            }
-        };
-        flag(m.nc, "nc");
-        flag(m.approx, "approx");
-        flag(m.full, "full");
-        flag(m.ftz, "ftz");
-        flag(m.noftz, "noftz");
-        flag(m.nan, "NaN");
-        flag(m.xorsign, "xorsign");
-        flag(m.abs, "abs");
-        flag(m.sat, "sat");
-        flag(m.satfinite, "satfinite");
-        flag(m.relu, "relu");
-        flag(m.cc, "cc");
-        flag(m.shiftamt, "shiftamt");
-        words.extend(m.clamp.map(word));
-        words.extend(m.other.iter().cloned());
-        if m.vector > 1 {
-            words.push(format!("v{}", m.vector));
         }
-        words.extend(self.types.iter().copied().filter_map(type_word));
-        words.extend(m.prmt.map(word));
         words.join(".")
+    }
+}
+
+/// What has been spelled.
+#[derive(Clone, Copy, Default)]
+struct Position {
+    /// Number of types.
+    types: usize,
+    /// Number of state spaces.
+    spaces: usize,
+    /// Bit n: element n of [`Mods::other`](super::Mods::other).
+    others: u64,
+}
+
+impl Position {
+    /// Whether `i` has this modifier next.
+    fn takes(&mut self, i: &Instr, modifier: Modifier) -> bool {
+        match modifier {
+            Modifier::Type(ty) | Modifier::Packed(ty, _) => {
+                let packed = match modifier {
+                    Modifier::Packed(_, word) => i.mods.other.contains(&word),
+                    _ => true,
+                };
+                let takes = packed && i.types.get(self.types) == Some(&ty);
+                self.types += usize::from(takes);
+                takes
+            }
+            Modifier::Space(space) => {
+                let next = [i.mods.space, i.mods.space2]
+                    .get(self.spaces)
+                    .copied()
+                    .flatten();
+                let takes = next == Some(space);
+                self.spaces += usize::from(takes);
+                takes
+            }
+            // The same word can stand in two places: the layouts of two matrices.
+            Modifier::Word(word) => {
+                let mut others = i.mods.other.iter().take(64).enumerate();
+                let next = others.find(|(n, w)| **w == word && self.others >> n & 1 == 0);
+                self.others |= next.map_or(0, |(n, _)| 1 << n);
+                next.is_some()
+            }
+            _ => modifier.is_in(&i.mods),
+        }
     }
 }

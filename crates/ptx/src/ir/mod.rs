@@ -11,6 +11,7 @@ mod opcode;
 mod operand;
 mod types;
 
+pub use crate::isa::{Op, Word};
 pub use instruction::{
     AtomOp, BoolOp, ClampMode, Cmp, Instr, Mods, MulHalf, PrmtMode, Rounding, Scope, Semantics,
     ShflMode, TestpOp, VoteMode,
@@ -19,6 +20,6 @@ pub use module::{
     Body, Directives, FuncId, Function, InitElem, Label, LabelId, Linkage, Module, Pos, ProtoId,
     Prototype, RegId, Register, SourceLoc, VarId, Variable,
 };
-pub use opcode::{Destination, Op, OpClass};
+pub use opcode::{Destination, OpClass};
 pub use operand::{Base, Operand, Selector, Special};
 pub use types::{Space, Type};

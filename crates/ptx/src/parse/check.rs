@@ -1,16 +1,16 @@
 //! Checks that operands fit their instruction (PTX ISA, "Type Information for Instructions and Operands").
 //!
 //! A register fits an operand of the same width, unless one of them is an integer and the other a float. Loads, stores and
-//! conversions also take wider registers. Operands of opcodes without a [`shape`] are not checked.
+//! conversions also take wider registers.
 
 use crate::error::{Error, shortened};
 use crate::ir::*;
+use crate::isa::Form;
 use crate::parse::Parser;
 use crate::parse::lexer::Token;
-use crate::parse::operand_shapes::OperandRequirement::{
-    self, Address, Any, Bits, Is, Pred, Size, Wide,
+use crate::parse::operand_requirement::OperandRequirement::{
+    self, Address, Any, Bits, Immediate, Is, Pred, Size, Wide,
 };
-use crate::parse::operand_shapes::shape;
 use crate::textures::TextureForm;
 
 fn is_integer(ty: Type) -> bool {
@@ -24,8 +24,8 @@ fn name(ty: Type) -> String {
 }
 
 impl<'t> Parser<'t> {
-    /// Checks the operands of an instruction, and normalizes its literals and addresses.
-    pub fn check(&self, instr: &mut Instr) -> Result<(), Error> {
+    /// Checks the operands of an instruction, chooses its form by their number, and normalizes its literals and addresses.
+    pub fn check(&self, instr: &mut Instr, forms: &[&'static Form]) -> Result<(), Error> {
         // Triton writes `ld.b32 {%r1}, [...]`.
         if let Some(data) = instr.data_operand()
             && let Some(Operand::Vector(elements)) = instr.operands.get_mut(data)
@@ -44,19 +44,16 @@ impl<'t> Parser<'t> {
             return Err(self.error(token, message));
         }
         let count = instr.operands.len();
-        let Some(shape) = shape(instr.op, &instr.mods, &instr.types, count) else {
-            return Ok(());
-        };
-        if count < shape.least || count > shape.most {
-            let token = self
-                .operand_tokens
-                .get(shape.most)
-                .copied()
-                .unwrap_or(self.tok);
-            let wanted = if shape.least == shape.most {
-                format!("{}", shape.least)
+        let counts = forms.iter().map(|form| form.operand_count(&instr.mods));
+        let fits = |&(least, most): &(usize, usize)| (least..=most).contains(&count);
+        let Some(chosen) = counts.clone().position(|range| fits(&range)) else {
+            let least = counts.clone().map(|range| range.0).min().unwrap_or(0);
+            let most = counts.map(|range| range.1).max().unwrap_or(0);
+            let token = self.operand_tokens.get(most).copied().unwrap_or(self.tok);
+            let wanted = if least == most {
+                format!("{least}")
             } else {
-                format!("{} to {}", shape.least, shape.most)
+                format!("{least} to {most}")
             };
             let message = format!(
                 "'{}' takes {wanted} operands, found {count}, at '{}'",
@@ -64,14 +61,18 @@ impl<'t> Parser<'t> {
                 shortened(token.text)
             );
             return Err(self.error(token, message));
-        }
+        };
+        instr.form = forms[chosen];
         let Some(function) = &self.function else {
             return Ok(());
         };
         let has_destination = instr.has_destination();
         for (i, operand) in instr.operands.iter_mut().enumerate() {
             let token = self.operand_tokens.get(i).copied().unwrap_or(self.tok);
-            let requirement = shape.requirements[i];
+            let Some(spec) = instr.form.operands.get(i) else {
+                break;
+            };
+            let requirement = OperandRequirement::of(spec, &instr.types);
             if i == 0 && has_destination {
                 match operand {
                     Operand::Reg(_)
@@ -98,6 +99,9 @@ impl<'t> Parser<'t> {
                 continue;
             }
             self.fits(&function.body, operand, requirement, token)?;
+        }
+        if instr.form.open {
+            return Ok(());
         }
         self.vector_length(&function.body, instr)?;
         self.narrow_address(&function.body, instr)
@@ -289,7 +293,7 @@ fn register_fits(requirement: OperandRequirement, ty: Type, bits: u32) -> bool {
     match requirement {
         Any => true,
         Pred => ty == Type::Pred,
-        Address => false,
+        Address | Immediate => false,
         _ if ty == Type::Pred => false,
         Bits(n) => bits == n,
         Size(t) => bits == t.bits(),
@@ -309,6 +313,7 @@ fn wanted(requirement: OperandRequirement) -> String {
         Any => "an operand".to_string(),
         Pred => "a predicate".to_string(),
         Address => "an address in brackets".to_string(),
+        Immediate => "an integer constant".to_string(),
         Bits(n) => format!("a value of {n} bits"),
         Size(t) => format!("a value of {} bits", t.bits()),
         Wide(t) => format!("a value of type {} in at least {} bits", name(t), t.bits()),

@@ -2,12 +2,12 @@
 
 use crate::error::{Error, shortened};
 use crate::ir::*;
+use crate::isa::{Recognized, Unrecognized, recognize};
 use crate::parse::Parser;
 use crate::parse::lexer::{Token, TokenKind};
-use crate::parse::modifiers;
-use crate::parse::opcode_lookup;
 use crate::parse::scopes::{FunctionScopes, Symbol};
 use std::mem::take;
+use std::rc::Rc;
 
 /// Maximum nesting of `{}` in a body.
 const DEEPEST: usize = 200;
@@ -168,27 +168,9 @@ impl<'t> Parser<'t> {
         first: Token<'t>,
         words: &[Token<'t>],
     ) -> Result<(), Error> {
-        let mut names = [""; 2];
-        for (name, word) in names.iter_mut().zip(words) {
-            *name = word.word();
-        }
-        let Some((op, used)) = opcode_lookup::find(first.text, &names) else {
-            return Err(self.error(
-                first,
-                format!("unknown instruction '{}'", shortened(first.text)),
-            ));
-        };
-        let mut mods = Mods::default();
-        let mut types = Vec::with_capacity(words.len().min(2));
-        for word in &words[used..] {
-            if !modifiers::apply(op, word.word(), &mut mods, &mut types) {
-                return Err(self.error(
-                    *word,
-                    format!("'{op}' has no modifier '{}'", shortened(word.text)),
-                ));
-            }
-        }
-        mods.vector = mods.vector.max(1);
+        let recognized = self.recognized(first, words)?;
+        let op = recognized.op;
+        let mut mods = recognized.mods.clone();
         let operands = match op {
             Op::Call => self.call()?,
             Op::Bra => vec![self.label()?],
@@ -206,16 +188,41 @@ impl<'t> Parser<'t> {
         let mut instr = Instr {
             guard,
             op,
+            form: recognized.forms[0],
             mods,
-            types,
+            types: recognized.types.clone(),
             operands,
             pos: first.pos,
             loc: self.loc,
         };
-        self.check(&mut instr)?;
+        self.check(&mut instr, &recognized.forms)?;
         self.bump();
         self.scopes().body.instrs.push(instr);
         Ok(())
+    }
+
+    /// The opcode and the modifiers of an instruction.
+    fn recognized(
+        &mut self,
+        first: Token<'t>,
+        words: &[Token<'t>],
+    ) -> Result<Rc<Recognized>, Error> {
+        let text = self.lexer.between(first, *words.last().unwrap_or(&first));
+        if let Some(found) = self.recognized.get(text) {
+            return Ok(found.clone());
+        }
+        let names: Vec<&str> = words.iter().map(Token::word).collect();
+        let found = match recognize(first.text, &names) {
+            Ok(found) => Rc::new(found),
+            Err(Unrecognized::Opcode) => {
+                let message = format!("unknown instruction '{}'", shortened(first.text));
+                return Err(self.error(first, message));
+            }
+            Err(Unrecognized::Modifier(at, message)) => return Err(self.error(words[at], message)),
+            Err(Unrecognized::Incomplete(message)) => return Err(self.error(first, message)),
+        };
+        self.recognized.insert(text, found.clone());
+        Ok(found)
     }
 
     /// Operands up to the semicolon.
@@ -229,7 +236,7 @@ impl<'t> Parser<'t> {
             self.operand_tokens.push(self.tok);
             operands.push(self.operand()?);
             if self.eat_word("unified") {
-                mods.other.push("unified".to_string());
+                mods.other.push(Word::Unified);
             }
             if !self.eat(b',') {
                 return Ok(operands);

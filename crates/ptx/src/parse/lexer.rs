@@ -45,6 +45,14 @@ impl Token<'_> {
     }
 }
 
+impl<'t> Lexer<'t> {
+    /// The text from the start of one token to the end of another.
+    pub fn between(&self, first: Token<'t>, last: Token<'t>) -> &'t str {
+        let at = |part: &str| part.as_ptr().addr() - self.text.as_ptr().addr();
+        &self.text[at(first.text)..at(last.text) + last.text.len()]
+    }
+}
+
 impl<'t> Token<'t> {
     /// The word of a [`TokenKind::Dot`] token without its dot; empty for other tokens.
     pub fn word(&self) -> &'t str {

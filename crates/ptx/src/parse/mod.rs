@@ -8,15 +8,17 @@ mod functions;
 mod initializers;
 mod instructions;
 mod lexer;
-pub(crate) mod modifiers;
-pub(crate) mod opcode_lookup;
-mod operand_shapes;
+mod operand_requirement;
 mod operands;
 mod scopes;
 mod variables;
 
 use crate::error::{Error, ErrorKind, shortened};
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use crate::ir::{FuncId, Module, Pos, SourceLoc};
+use crate::isa::Recognized;
 use crate::parse::lexer::{Lexer, Token, TokenKind};
 use crate::parse::scopes::{FunctionScopes, Names};
 
@@ -42,6 +44,8 @@ pub(crate) struct Parser<'t> {
     pub reading: Option<FuncId>,
     /// For each function, whether it has a body.
     pub defined: Vec<bool>,
+    /// The instructions that have been recognized, by their text.
+    pub recognized: HashMap<&'t str, Rc<Recognized>>,
     /// Modifiers of the current instruction. The buffer is reused.
     pub words: Vec<Token<'t>>,
     /// First tokens of the operands of the current instruction.
@@ -63,6 +67,7 @@ impl<'t> Parser<'t> {
             loc: None,
             reading: None,
             defined: Vec::new(),
+            recognized: HashMap::new(),
             words: Vec::new(),
             operand_tokens: Vec::new(),
             depth: 0,

@@ -2,10 +2,10 @@
 
 use crate::error::{Error, shortened};
 use crate::ir::*;
+use crate::isa::{space_of, type_of};
 use crate::parse::Parser;
 use crate::parse::constants::{Constant, SUM};
 use crate::parse::lexer::TokenKind;
-use crate::parse::modifiers::{space_of, type_of};
 use crate::parse::scopes::Symbol;
 
 /// Largest count of `name<count>` for registers.
