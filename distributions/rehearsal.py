@@ -39,6 +39,7 @@ CRATES = (
     "cupyrite-pathfinder",
     "cupyrite-sys",
     "cupyrite-ptx",
+    "cupyrite-engine",
     "cupyrite-cpu",
     "cupyrite-cudart",
     "cupyrite",

@@ -1,19 +1,15 @@
 //! The CPU device: a CUDA driver in software.
 //!
-//! Belongs here: the PTX engine, and the driver and NVML entry points on top of it. Does not belong here: Python, safe
-//! wrappers, compilation of CUDA C++ (NVRTC does that).
+//! Belongs here: the driver and NVML entry points on top of the PTX engine, and what finds PTX in the code that programs
+//! load. Does not belong here: running PTX (`cupyrite-engine`), Python, safe wrappers, compilation of CUDA C++ (NVRTC does
+//! that).
 
 mod code;
-mod conditions;
 pub mod driver;
-pub mod engine;
 mod install;
-pub mod memory;
 pub mod nvml;
 mod settings;
-mod tensor_map;
-pub mod texture;
 mod toolchain;
 
-pub use code::Unit;
+pub use cupyrite_engine::Unit;
 pub use install::{DEVICE, connect, install};

@@ -1,55 +1,17 @@
-//! The environment variables of the CPU device. An empty variable counts as unset.
+//! The environment variables of the driver; those of the engine are in `cupyrite_engine::settings`. An empty variable counts
+//! as unset.
 
 use std::env;
-use std::fmt;
 
+use cupyrite_engine::settings::{InvalidSetting, read};
 use cupyrite_sys::loader::variables;
 
 /// Maximum number of devices.
 pub(crate) const MAX_DEVICES: i32 = 16;
 
-/// The message about a variable with an invalid value, or about an unknown one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct InvalidSetting(String);
-
-impl fmt::Display for InvalidSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Refuses unknown variables.
 pub(crate) fn check_names() -> Result<(), InvalidSetting> {
-    variables::check_names().map_err(|error| InvalidSetting(error.to_string()))
-}
-
-/// Reads a variable with `parse`; `None` if it is unset or empty.
-fn read<T>(
-    variable: &'static str,
-    expected: &'static str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, InvalidSetting> {
-    let value = env::var_os(variable).unwrap_or_default();
-    let value = value.to_string_lossy();
-    if value.is_empty() {
-        return Ok(None);
-    }
-    let invalid = || InvalidSetting(format!("{variable}='{value}': expected {expected}"));
-    parse(value.trim()).map(Some).ok_or_else(invalid)
-}
-
-/// `CUPYRITE_CPU_THREADS`: number of threads that run blocks.
-pub(crate) fn threads() -> Result<Option<usize>, InvalidSetting> {
-    read("CUPYRITE_CPU_THREADS", "an integer from 1", |text| {
-        text.parse().ok().filter(|&n| n > 0)
-    })
-}
-
-/// `CUPYRITE_CPU_MEMORY`: memory of a device in bytes.
-pub(crate) fn memory() -> Result<Option<u64>, InvalidSetting> {
-    read("CUPYRITE_CPU_MEMORY", "a number of bytes", |text| {
-        text.parse().ok().filter(|&n| n > 0)
-    })
+    variables::check_names().map_err(|error| InvalidSetting::new(error.to_string()))
 }
 
 /// `CUPYRITE_CPU_DEVICES`: number of devices, by default 1.

@@ -37,6 +37,7 @@ const WHEEL_INPUTS: &[&str] = &[
     "crates/sys",
     "crates/ptx/src",
     "crates/ptx/Cargo.toml",
+    "crates/engine",
     "crates/cpu",
     "crates/cpu-driver",
     "crates/libcuda",

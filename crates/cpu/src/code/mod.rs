@@ -12,31 +12,10 @@ pub(crate) mod elf;
 mod embed_ptx;
 mod fatbin;
 
-use crate::memory::checked;
+use cupyrite_engine::Unit;
+use cupyrite_engine::memory::checked;
 
 pub(crate) use embed_ptx::{attach, attach_reason, wrap};
-
-/// A PTX module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unit {
-    /// The name used in messages; empty for a single module.
-    pub name: String,
-    /// Its text.
-    pub text: String,
-    /// The limit of registers per thread with which it was compiled or linked.
-    pub max_registers: Option<u32>,
-}
-
-impl Unit {
-    /// A module without a limit of registers.
-    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Unit {
-        Unit {
-            name: name.into(),
-            text: text.into(),
-            max_registers: None,
-        }
-    }
-}
 
 /// Sets the limit of registers of the modules that have none.
 pub(crate) fn limit_registers(units: &mut [Unit], limit: Option<u32>) {

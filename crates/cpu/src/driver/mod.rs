@@ -1,7 +1,7 @@
 //! The CUDA driver API in software: the entry points of `libcuda` with the same names and the same C signatures.
 //!
 //! Belongs here: what the driver API documents (contexts, streams, events, memory operations, modules, launches) and
-//! validation of all arguments. Does not belong here: PTX (the engine) and allocation (`crate::memory`).
+//! validation of all arguments. Does not belong here: PTX (the engine) and allocation (`cupyrite_engine::memory`).
 //!
 //! An entry point is a thin shim made by `driver_entry_points!`. Pointer and handle arguments arrive as numbers and are
 //! checked before use (`entry::caller_memory`, `entry::handles`). A panic never crosses the FFI boundary. On the two

@@ -1,5 +1,6 @@
 //! Entry points of tensor maps.
 
+use cupyrite_engine::tensor_map::{BYTES, decode, encode};
 use cupyrite_sys::driver::{
     CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapIm2ColWideMode, CUtensorMapInterleave,
     CUtensorMapL2promotion, CUtensorMapSwizzle,
@@ -11,7 +12,6 @@ use crate::driver::entry::caller_memory::{Plain, get, get_array, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs;
-use crate::tensor_map::{BYTES, decode, encode};
 
 /// `count` numbers of the caller.
 fn numbers<T: Plain>(address: u64, count: usize) -> Res<Vec<T>> {

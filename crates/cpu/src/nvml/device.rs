@@ -1,10 +1,10 @@
 //! Device handles and identification.
 
+use cupyrite_engine::memory::checked;
 use cupyrite_sys::nvml::{nvmlPciInfo_st, nvmlPciInfoExt_v1_t, nvmlReturn_t, nvmlUUID_v1_t};
 
 use super::{Res, bad, get, get_text, nvml_entry_points, put, put_text};
 use crate::driver::{self, DeviceFacts};
-use crate::memory::checked;
 
 /// The high bits of every handle; no mapped address has them.
 const TAG: u64 = 0x00C0_4E56_0000_0000;

@@ -5,7 +5,7 @@
 //! `NVML_ERROR_NOT_SUPPORTED`, as a GPU without the feature does. Does not belong here: how the figures are obtained
 //! (the driver).
 //!
-//! Pointers arrive as numbers and are accessed through the operating system ([`crate::memory::checked`]): an invalid
+//! Pointers arrive as numbers and are accessed through the operating system ([`cupyrite_engine::memory::checked`]): an invalid
 //! one yields `NVML_ERROR_INVALID_ARGUMENT`. A panic never crosses the FFI boundary.
 
 use std::collections::HashMap;
@@ -13,9 +13,8 @@ use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
+use cupyrite_engine::memory::checked::{self, BadAddress};
 use cupyrite_sys::nvml::{SYMBOLS, nvmlReturn_t};
-
-use crate::memory::checked::{self, BadAddress};
 
 mod device;
 mod events;

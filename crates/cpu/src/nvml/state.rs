@@ -1,5 +1,6 @@
 //! Clocks, resources and modes of a device.
 
+use cupyrite_engine::memory::{AddressSpace, checked};
 use cupyrite_sys::nvml::{
     nvmlClockId_t, nvmlClockType_t, nvmlComputeMode_t, nvmlDeviceAttributes_st, nvmlEnableState_t,
     nvmlFieldValue_st, nvmlReturn_t,
@@ -8,7 +9,6 @@ use cupyrite_sys::nvml::{
 use super::device::by_handle;
 use super::{Res, bad, nvml_entry_points, put};
 use crate::driver;
-use crate::memory::{AddressSpace, checked};
 
 const INVALID: nvmlReturn_t = nvmlReturn_t::NVML_ERROR_INVALID_ARGUMENT;
 const NOT_SUPPORTED: nvmlReturn_t = nvmlReturn_t::NVML_ERROR_NOT_SUPPORTED;

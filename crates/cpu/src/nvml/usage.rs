@@ -1,5 +1,6 @@
 //! Memory use, utilisation and processes of a device.
 
+use cupyrite_engine::memory::AddressSpace;
 use cupyrite_sys::nvml::{
     nvmlMemory_st, nvmlMemory_v2_st, nvmlProcessInfo_v1_st, nvmlProcessInfo_v2_st, nvmlReturn_t,
     nvmlUtilization_st,
@@ -8,7 +9,6 @@ use cupyrite_sys::nvml::{
 use super::device::by_handle;
 use super::{Res, get, nvml_entry_points, put};
 use crate::driver;
-use crate::memory::AddressSpace;
 
 /// The instance id that means "no instance": the device is not partitioned.
 const NO_INSTANCE: u32 = u32::MAX;

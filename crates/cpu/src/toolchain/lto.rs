@@ -7,11 +7,9 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::fmt::Write as _;
 
+use cupyrite_engine::Unit;
 use cupyrite_sys::nvjitlink::{self, nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
 use cupyrite_sys::nvrtc::{self, nvrtcProgram, nvrtcResult};
-
-use crate::code::Unit;
-use crate::engine;
 
 const SUCCESS: nvJitLinkResult = nvJitLinkResult::NVJITLINK_SUCCESS;
 /// The variable with the addresses of functions.
@@ -78,7 +76,7 @@ pub(crate) fn lto_to_ptx(
     inputs: &[&Lto],
     others: &[Unit],
 ) -> Result<Unit, String> {
-    let needed = engine::undefined_functions(others);
+    let needed = cupyrite_engine::undefined_functions(others);
     if needed.is_empty() {
         return link(options, inputs).map(|text| Unit::new("LTO", text));
     }

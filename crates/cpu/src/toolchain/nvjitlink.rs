@@ -8,12 +8,13 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
+use cupyrite_engine::Unit;
 use cupyrite_sys::nvjitlink::{nvJitLinkHandle, nvJitLinkInputType, nvJitLinkResult};
 use parking_lot::Mutex;
 
 use super::lto::{Lto, lto_to_ptx};
 use super::wrappers;
-use crate::code::{self, CodeSource, Content, Unit};
+use crate::code::{self, CodeSource, Content};
 
 const SUCCESS: nvJitLinkResult = nvJitLinkResult::NVJITLINK_SUCCESS;
 

@@ -2,10 +2,11 @@
 
 use std::ffi::c_char;
 
+use cupyrite_engine::Unit;
 use cupyrite_sys::nvrtc::{self, nvrtcProgram, nvrtcResult};
 
 use super::wrappers;
-use crate::code::{self, Unit};
+use crate::code;
 
 const SUCCESS: nvrtcResult = nvrtcResult::NVRTC_SUCCESS;
 

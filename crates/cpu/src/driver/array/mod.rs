@@ -5,6 +5,9 @@
 
 use std::sync::{Arc, Weak};
 
+use cupyrite_engine::memory::Charge;
+use cupyrite_engine::memory::pages::available_memory;
+use cupyrite_engine::texture::{Format, Level, Storage, StorageError};
 use cupyrite_sys::driver::{
     self as sys, CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY3D_DESCRIPTOR, CUarray_format,
 };
@@ -20,9 +23,6 @@ use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
-use crate::memory::Charge;
-use crate::memory::pages::available_memory;
-use crate::texture::{Format, Level, Storage, StorageError};
 
 pub(crate) mod limits;
 pub(crate) mod texture;

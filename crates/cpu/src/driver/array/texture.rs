@@ -1,7 +1,11 @@
-//! Creation and queries of texture and surface objects. Sampling: `crate::texture`.
+//! Creation and queries of texture and surface objects. Sampling: `cupyrite_engine::texture`.
 
 use std::sync::Arc;
 
+use cupyrite_engine::texture::{
+    ChannelKind, Format, Packing, Resource, ResourceView, Surface, SurfaceDescriptor, Texture,
+    TextureDescriptor, TextureError, objects,
+};
 use cupyrite_sys::driver::{
     self as sys, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUarray_format,
     CUdevice_attribute as Attribute, CUresourcetype,
@@ -16,10 +20,6 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_with};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
-use crate::texture::{
-    ChannelKind, Format, Packing, Resource, ResourceView, Surface, SurfaceDescriptor, Texture,
-    TextureDescriptor, TextureError, objects,
-};
 
 static TEXTURES: HandleTable<TextureObject> = HandleTable::new(HandleKind::Texture);
 static SURFACES: HandleTable<SurfaceObject> = HandleTable::new(HandleKind::Surface);

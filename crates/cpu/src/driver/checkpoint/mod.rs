@@ -1,10 +1,11 @@
 //! Checkpoints of processes: `cuCheckpointProcess*`.
 //!
 //! Belongs here: the states of a process and the steps between them; `control` carries requests to other processes. Does
-//! not belong here: saving memory (`crate::memory`) and blocking calls (`entry::api_lock`).
+//! not belong here: saving memory (`cupyrite_engine::memory`) and blocking calls (`entry::api_lock`).
 
 use std::time::{Duration, Instant};
 
+use cupyrite_engine::memory::{AddressSpace, MemoryError, SavedMemory, files};
 use cupyrite_sys::driver::{
     CUcheckpointCheckpointArgs, CUcheckpointLockArgs, CUcheckpointRestoreArgs,
     CUcheckpointUnlockArgs,
@@ -19,7 +20,6 @@ use crate::driver::entry::caller_memory::{Plain, get, get_array, non_null, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
 use crate::driver::entry::{Res, driver_entry_points};
-use crate::memory::{AddressSpace, MemoryError, SavedMemory, files};
 
 pub(crate) mod control;
 

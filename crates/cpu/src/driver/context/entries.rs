@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cupyrite_engine::memory::AddressSpace;
 use cupyrite_sys::driver::{self as sys, CUctxCreateParams, CUlimit as Limit};
 
 use super::green;
@@ -31,7 +32,6 @@ use crate::driver::stream;
 use crate::driver::stream::capture_state;
 use crate::driver::stream::event;
 use crate::driver::stream::resolve;
-use crate::memory::AddressSpace;
 
 /// Bytes owned by the active contexts of a device. `None` if there is no active context, and in a forked child.
 pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
@@ -43,7 +43,7 @@ pub(crate) fn memory_in_contexts(ordinal: i32) -> Option<u64> {
     }
     let contexts = CONTEXTS.pick(|c| c.device == ordinal && c.is_active());
     let ids: Vec<u64> = contexts.iter().map(|c| c.id).collect();
-    let space = crate::memory::AddressSpace::global();
+    let space = cupyrite_engine::memory::AddressSpace::global();
     (!ids.is_empty()).then(|| space.used_by(|owner| ids.contains(&owner)) + array::bytes_in(&ids))
 }
 

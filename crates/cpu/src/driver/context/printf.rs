@@ -4,9 +4,8 @@
 //! destruction, and then written to standard output at once. A buffer that exceeds [`FULL`] is written immediately, so
 //! that no text is lost; a GPU would overwrite the oldest text.
 
+use cupyrite_engine::PrintfSink;
 use parking_lot::Mutex;
-
-use crate::engine::PrintfSink;
 
 /// Buffer size at which output is written immediately, in bytes.
 const FULL: usize = 1 << 20;

@@ -2,12 +2,12 @@
 //!
 //! The figures are those of the presented compute capability (CUDA C++ Programming Guide, "Compute Capabilities").
 
+use cupyrite_engine::RESERVED_SHARED;
 use cupyrite_sys::driver::{CUdevice_attribute as A, CUmemAllocationHandleType};
 
 use crate::driver::device::Device;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
-use crate::engine::RESERVED_SHARED;
 
 /// The PCI domain of CPU devices.
 pub(crate) const PCI_DOMAIN: i32 = 0xC0DE;

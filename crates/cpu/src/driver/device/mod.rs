@@ -8,6 +8,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use cupyrite_engine::memory::AddressSpace;
+use cupyrite_engine::settings::InvalidSetting;
 use cupyrite_sys::driver as sys;
 
 use crate::driver::entry::Res;
@@ -15,8 +17,7 @@ use crate::driver::entry::caller_memory::{get_name, non_null, put, put_bytes, pu
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
-use crate::memory::AddressSpace;
-use crate::settings::{self, InvalidSetting};
+use crate::settings;
 
 pub(crate) mod attributes;
 pub(crate) mod peers;
@@ -52,8 +53,8 @@ fn create() -> Result<Vec<Device>, InvalidSetting> {
     settings::check_names()?;
     let (count, capability) = (settings::devices()?, settings::compute_capability()?);
     // Checked here, so that an invalid value is an error and not a device with other properties.
-    let threads = settings::threads()?;
-    settings::memory()?;
+    let threads = cupyrite_engine::settings::threads()?;
+    cupyrite_engine::settings::memory()?;
     let model = cpu_model();
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     let threads = threads.unwrap_or_else(cores).min(1024) as i32;

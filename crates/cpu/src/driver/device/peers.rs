@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use cupyrite_engine::memory::Viewer;
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
@@ -15,7 +16,6 @@ use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::memory::Viewer;
 
 /// Pairs (context, peer): kernels of the first may access memory that the second has allocated.
 static PEERS: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);

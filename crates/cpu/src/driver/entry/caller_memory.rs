@@ -1,6 +1,8 @@
 //! Checked reads and writes of the caller's memory ([`cupyrite_sys::checked::caller`]): an invalid pointer yields
 //! `INVALID_VALUE` instead of a crash.
 
+pub(crate) use cupyrite_engine::memory::checked::is_executable_address;
+use cupyrite_engine::memory::checked::{self, BadAddress, is_on_stack};
 use cupyrite_sys::checked::caller;
 use cupyrite_sys::checked::caller::ArrayError;
 pub(crate) use cupyrite_sys::checked::caller::Plain;
@@ -8,8 +10,6 @@ pub(crate) use cupyrite_sys::checked::caller::Plain;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
-pub(crate) use crate::memory::checked::is_executable_address;
-use crate::memory::checked::{self, BadAddress, is_on_stack};
 
 impl From<BadAddress> for Code {
     fn from(_: BadAddress) -> Self {

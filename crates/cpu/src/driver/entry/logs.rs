@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cupyrite_engine::memory::checked;
 use parking_lot::Mutex;
 
 use crate::driver::entry::Res;
@@ -25,7 +26,6 @@ use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
 use crate::driver::stream::host_call;
-use crate::memory::checked;
 
 /// Maximum size of the message buffer, in bytes (the value in CUDA's documentation).
 const BUFFER_SIZE: usize = 25600;

@@ -6,10 +6,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use cupyrite_engine::conditions::Condition;
 use cupyrite_sys::driver::{self as sys, CUDA_CONDITIONAL_NODE_PARAMS, CUcontext};
 
 use super::{Code, Graph, Payload, find};
-use crate::conditions::Condition;
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{non_null, put};

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cupyrite_engine::GraphLauncher;
 use cupyrite_sys::runtime::cudaError_t;
 use parking_lot::Mutex;
 
@@ -16,7 +17,6 @@ use super::plan::Plan;
 use super::{Graph, Payload};
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
-use crate::engine::GraphLauncher;
 
 /// `cudaStreamGraphTailLaunch`, `cudaStreamGraphFireAndForget`, `cudaStreamGraphFireAndForgetAsSibling`.
 const TAIL: u64 = 0x0100_0000_0000_0000;

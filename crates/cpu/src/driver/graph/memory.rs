@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
+use cupyrite_engine::memory::{Parked, Reach, RegionKind};
 use cupyrite_sys::driver::{
     self as sys, CUDA_MEM_ALLOC_NODE_PARAMS, CUmemAccessDesc, CUmemPoolProps,
 };
@@ -28,7 +29,6 @@ use crate::driver::memory::pool;
 use crate::driver::memory::queued;
 use crate::driver::memory::space::space;
 use crate::driver::stream::{OpPlacement, Stream};
-use crate::memory::{Parked, Reach, RegionKind};
 
 const PINNED: sys::CUmemAllocationType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
 const DEVICE: sys::CUmemLocationType = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;

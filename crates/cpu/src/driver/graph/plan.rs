@@ -9,16 +9,17 @@ use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use cupyrite_engine::GraphLauncher;
+use cupyrite_engine::conditions::Condition;
+
 use super::conditional::{self, Conditional};
 use super::device_launch::Environment;
 use super::{EventNode, Graph, Payload};
-use crate::conditions::Condition;
 use crate::driver::context::{Context, green};
 use crate::driver::entry::Res;
 use crate::driver::module::launch::with_graph_launcher;
 use crate::driver::stream::queue::{Op, Work};
 use crate::driver::stream::{OpPlacement, Stream};
-use crate::engine::GraphLauncher;
 
 /// A node of the plan.
 #[derive(Clone)]

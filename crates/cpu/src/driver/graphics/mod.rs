@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use cupyrite_engine::memory::{Region, RegionKind};
 use cupyrite_sys::driver::{CUgraphicsMapResourceFlags, CUgraphicsRegisterFlags};
 use parking_lot::Mutex;
 
@@ -22,7 +23,6 @@ use crate::driver::entry::logs::{because, refuse};
 use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
 use crate::driver::stream::resolve::resolve;
-use crate::memory::{Region, RegionKind};
 
 use self::format::TexelFormat;
 use self::gl::{Gl, Texels};

@@ -1,5 +1,6 @@
 //! Allocation, deallocation and registration of device and host memory.
 
+use cupyrite_engine::memory::{Reach, Region, RegionKind};
 use cupyrite_sys::driver as sys;
 
 use crate::driver::context;
@@ -15,7 +16,6 @@ use crate::driver::memory::managed;
 use crate::driver::memory::pool;
 use crate::driver::memory::space::{out_of_memory, space};
 use crate::driver::stream::capture_state;
-use crate::memory::{Reach, Region, RegionKind};
 
 /// Allocates for `context` and writes the address to the caller; frees the memory if that write fails.
 fn allocate(out: u64, size: u64, kind: RegionKind) -> Res<Region> {

@@ -1,5 +1,6 @@
 //! One-dimensional copies between device and host memory.
 
+use cupyrite_engine::memory::{Access, RegionKind, checked};
 use cupyrite_sys::driver as sys;
 
 use crate::driver::context::{self, Context};
@@ -16,7 +17,6 @@ use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
 use crate::driver::stream::resolve;
 use crate::driver::stream::{OpPlacement, Stream};
-use crate::memory::{Access, RegionKind, checked};
 
 /// Refuses device-to-device copies if one side is pool memory or a mapping to which the stream's device has no access.
 /// The driver moves memory from `cuMemAlloc` between any two devices itself, and likewise memory copied to or from the

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use cupyrite_engine::texture::Storage;
 use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemorytype};
 
 use crate::driver::array;
@@ -15,7 +16,6 @@ use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy_range::{self, ExpectedMemory, RangeClass};
 use crate::driver::memory::space::space;
-use crate::texture::Storage;
 
 /// One side of a copy.
 #[derive(Clone, Debug)]

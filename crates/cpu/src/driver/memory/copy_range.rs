@@ -3,6 +3,7 @@
 //! Addresses are checked when the call is made, so that the caller gets `INVALID_VALUE`, and again when the copy runs,
 //! so that memory freed in the meantime is an error and not a crash.
 
+use cupyrite_engine::memory::{RegionKind, checked};
 use parking_lot::Mutex;
 
 use crate::driver::entry::Res;
@@ -11,7 +12,6 @@ use crate::driver::memory::queued;
 use crate::driver::memory::space::space;
 use crate::driver::stream::queue;
 use crate::driver::stream::{OpPlacement, Stream};
-use crate::memory::{RegionKind, checked};
 
 /// The kind of memory that a caller declares for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

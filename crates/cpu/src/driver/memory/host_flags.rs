@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use cupyrite_engine::memory::{Region, RegionKind};
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
-
-use crate::memory::{Region, RegionKind};
 
 /// Flags given to `cuMemHostAlloc`/`cuMemHostRegister`, by region id.
 static HOST_FLAGS: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);

@@ -11,6 +11,8 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cupyrite_engine::memory::files::{self, Process};
+use cupyrite_engine::memory::{Access, Arena, Reach, Region, RegionKind, SharedRange};
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
@@ -26,8 +28,6 @@ use crate::driver::memory::ipc_message::{Message, is_sealed, seal, words};
 use crate::driver::memory::pool::{self, Pool, PoolKind};
 use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
-use crate::memory::files::{self, Process};
-use crate::memory::{Access, Arena, Reach, Region, RegionKind, SharedRange};
 
 /// The only supported handle type.
 pub(crate) const DESCRIPTOR: u32 =
@@ -379,7 +379,7 @@ fn get_handle(address: u64) -> Res<Message> {
         return Ok(message(token));
     }
     let memory = match space().share(address) {
-        Err(crate::memory::MemoryError::Busy) => {
+        Err(cupyrite_engine::memory::MemoryError::Busy) => {
             return refuse(Code::MAP_FAILED, || {
                 "memory can only be shared while the device is idle; kernels or copies have been running for ten seconds".into()
             });
@@ -489,7 +489,8 @@ fn map_handle(
     if !is_sealed(&words, TOKEN_MAGIC) || [a, b] != nonce {
         return refuse(Code::INVALID_HANDLE, void);
     }
-    let Some(memory) = files::recognise_in(maker.id, file as i32, crate::memory::SHARED_NAME)
+    let Some(memory) =
+        files::recognise_in(maker.id, file as i32, cupyrite_engine::memory::SHARED_NAME)
     else {
         return refuse(Code::INVALID_HANDLE, void);
     };

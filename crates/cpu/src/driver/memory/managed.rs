@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use cupyrite_engine::memory::{Region, RegionKind};
 use cupyrite_sys::driver::{self as sys, CUmemLocation};
 use parking_lot::Mutex;
 
@@ -19,7 +20,6 @@ use crate::driver::memory::pool;
 use crate::driver::memory::space::space;
 use crate::driver::stream::Stream;
 use crate::driver::stream::resolve;
-use crate::memory::{Region, RegionKind};
 
 /// `CU_MEM_LOCATION_TYPE_*`.
 const DEVICE: u32 = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE.0;

@@ -1,6 +1,6 @@
 //! Memory of the driver API: allocations, memory pools, managed and virtual memory, copies, and pointers.
 //!
-//! Does not belong here: the address space itself ([`crate::memory`]).
+//! Does not belong here: the address space itself ([`cupyrite_engine::memory`]).
 
 pub(crate) mod allocation;
 pub(crate) mod copy;

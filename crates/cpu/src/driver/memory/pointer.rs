@@ -1,5 +1,6 @@
 //! Pointer attributes: `cuPointerGetAttribute` and related functions.
 
+use cupyrite_engine::memory::{Access, Region, RegionKind};
 use cupyrite_sys::driver::{self as sys, CUpointer_attribute as Attribute};
 
 use crate::driver::context::{self, Context};
@@ -13,7 +14,6 @@ use crate::driver::memory::ipc;
 use crate::driver::memory::pool;
 use crate::driver::memory::space::space;
 use crate::driver::memory::virtual_memory;
-use crate::memory::{Access, Region, RegionKind};
 
 const MEMORYTYPE_HOST: u32 = sys::CUmemorytype::CU_MEMORYTYPE_HOST.0;
 const MEMORYTYPE_DEVICE: u32 = sys::CUmemorytype::CU_MEMORYTYPE_DEVICE.0;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use cupyrite_engine::memory::{AddressSpace, MemoryError};
+
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::because;
-use crate::memory::{AddressSpace, MemoryError};
 
 /// The address space of the process.
 pub(crate) fn space() -> &'static Arc<AddressSpace> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Weak};
 
+use cupyrite_engine::memory::{Access, MemoryError, Physical, Region, RegionKind};
 use cupyrite_sys::driver::{
     self as sys, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationProp,
     CUmemAllocationType, CUmemLocation, CUmemLocationType,
@@ -20,7 +21,6 @@ use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
 use crate::driver::memory::pool;
 use crate::driver::memory::pool::access_of;
 use crate::driver::memory::space::space;
-use crate::memory::{Access, MemoryError, Physical, Region, RegionKind};
 
 /// Granularity of sizes, offsets and addresses in bytes, as on GPUs.
 const GRANULARITY: u64 = 2 << 20;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
+use cupyrite_engine::{Image, Kernel};
 use cupyrite_sys::driver::{self as sys, CUfunction_attribute as Attribute};
 use parking_lot::Mutex;
 
@@ -18,7 +19,6 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::module::Module;
 use crate::driver::module::library::{self, KERNELS};
-use crate::engine::{Image, Kernel};
 
 pub(crate) static FUNCTIONS: HandleTable<Function> = HandleTable::new(HandleKind::Function);
 

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use cupyrite_engine::Unit;
+use cupyrite_engine::{Image, LoadError, LoadErrorKind};
 use cupyrite_sys::driver::CUjit_option as JitOption;
 
-use crate::code::{self, CodeError, Unit};
+use crate::code::{self, CodeError};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_array, non_null, put, put_bytes};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs;
 use crate::driver::memory::space::space;
-use crate::engine::{Image, LoadError, LoadErrorKind};
 
 /// A log buffer of the caller (`CU_JIT_INFO_LOG_BUFFER`, `CU_JIT_ERROR_LOG_BUFFER`).
 #[derive(Default)]

@@ -4,6 +4,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use cupyrite_engine::{FaultKind, GraphLauncher, Kernel, LaunchSpec};
+
 use crate::driver::context::activity::RunningKernel;
 use crate::driver::context::{Context, green};
 use crate::driver::device::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
@@ -16,7 +18,6 @@ use crate::driver::entry::logs::{self, Level, because, refuse};
 use crate::driver::memory::space::space;
 use crate::driver::module::function::{self, Function};
 use crate::driver::module::occupancy;
-use crate::engine::{self, FaultKind, GraphLauncher, Kernel, LaunchSpec};
 
 /// The dimensions and attributes of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +131,7 @@ impl Launch {
         let _pin = space().pin();
         let _running = RunningKernel::on(context.device);
         let launcher = LAUNCHER.with(|l| l.borrow().clone());
-        let outcome = engine::launch(&LaunchSpec {
+        let outcome = cupyrite_engine::launch(&LaunchSpec {
             kernel: &self.function.kernel,
             grid: self.config.grid,
             block: self.config.block,

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use cupyrite_engine::Unit;
+use cupyrite_engine::{Image, Kernel};
 use cupyrite_sys::driver::CUlibraryOption as LibraryOption;
 use parking_lot::Mutex;
 
-use crate::code::Unit;
 use crate::driver::context::{self, Context};
 use crate::driver::device;
 use crate::driver::entry::Res;
@@ -18,7 +19,6 @@ use crate::driver::module::function::{self, Function, Shared};
 use crate::driver::module::jit::{self, JitOptions, Rejected};
 use crate::driver::module::{self, Module};
 use crate::driver::stream::capture_state;
-use crate::engine::{Image, Kernel};
 
 static LIBRARIES: HandleTable<LoadedLibrary> = HandleTable::new(HandleKind::Library);
 pub(crate) static KERNELS: HandleTable<LibraryKernel> = HandleTable::new(HandleKind::Kernel);

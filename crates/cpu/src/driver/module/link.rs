@@ -7,10 +7,12 @@
 use std::ffi::CString;
 use std::sync::Arc;
 
+use cupyrite_engine::Unit;
+use cupyrite_engine::memory::checked;
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
-use crate::code::{self, CodeSource, Content, Unit};
+use crate::code::{self, CodeSource, Content};
 use crate::driver::context;
 use crate::driver::device;
 use crate::driver::entry::Res;
@@ -21,8 +23,6 @@ use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of
 use crate::driver::entry::logs::{because, refuse};
 use crate::driver::module;
 use crate::driver::module::jit::{JitOptions, Rejected};
-use crate::engine;
-use crate::memory::checked;
 use crate::toolchain::{Lto, lto_to_ptx};
 
 static LINKERS: HandleTable<Linker> = HandleTable::new(HandleKind::Linker);
@@ -129,7 +129,7 @@ impl Linker {
             state.lto.clear();
         }
         code::limit_registers(&mut state.units, self.options.max_registers);
-        if let Err(e) = engine::link_units(&state.units) {
+        if let Err(e) = cupyrite_engine::link_units(&state.units) {
             let log = format!("link error: {}", e.message.replace('\n', "\nlink error: "));
             let code = Code::NO_BINARY_FOR_GPU;
             return self.fail(&mut state, &own, Rejected { code, log });
@@ -170,7 +170,7 @@ fn read(kind: u32, bytes: &[u8], name: &str) -> Result<Content, Rejected> {
     if let Content::Ptx(units) = &content {
         // A GPU driver compiles, and reports errors, at this point.
         for unit in units {
-            engine::check_unit(unit)?;
+            cupyrite_engine::check_unit(unit)?;
         }
     }
     Ok(content)

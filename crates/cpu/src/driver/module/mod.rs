@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use cupyrite_engine::Image;
+use cupyrite_engine::Unit;
+use cupyrite_engine::memory::checked;
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
 use self::function::Function;
-use crate::code::{self, Unit};
+use crate::code;
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_optional};
@@ -16,8 +19,6 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::module::jit::{JitOptions, Rejected, units_at, units_of};
 use crate::driver::stream::capture_state;
-use crate::engine::Image;
-use crate::memory::checked;
 
 pub(crate) mod function;
 pub(crate) mod jit;

@@ -79,7 +79,7 @@ impl WaitCondition {
 /// Refuses an address that a stream cannot wait for or write to.
 fn check(address: u64, wide: bool, write: bool) -> Res {
     let bytes = if wide { 8 } else { 4 };
-    let fits = |r: crate::memory::Region| !(write && r.read_only);
+    let fits = |r: cupyrite_engine::memory::Region| !(write && r.read_only);
     if !address.is_multiple_of(bytes) || !space().find_range(address, bytes).is_some_and(fits) {
         return Err(Code::INVALID_VALUE);
     }

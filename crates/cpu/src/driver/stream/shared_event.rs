@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use cupyrite_engine::memory::files::{self, Process, Words};
+
 use crate::driver::context::Context;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::ipc_message::{Message, is_sealed, seal};
 use crate::driver::stream::queue::Op;
-use crate::memory::files::{self, Process, Words};
 
 /// Prefix of the file names.
 const NAME: &str = "cupyrite-event-";

@@ -54,7 +54,7 @@ fn destroyed_arrays_free_their_memory() {
         ok!("cuMemGetInfo_v2", &mut bytes, 0u64);
         bytes
     };
-    // Tests of the engine allocate at the same time: one of several measurements must show the array's 16 MiB.
+    // Other tests allocate at the same time: one of several measurements must show the array's 16 MiB.
     let freed = (0..20).any(|_| {
         let a = array([2048, 2048, 0], 0);
         let with = free();
@@ -152,7 +152,7 @@ fn context_destruction_destroys_arrays() {
     let mut d = [0u64; 5];
     assert_eq!(cu!("cuArray3DGetDescriptor_v2", &mut d, a), INVALID_HANDLE);
     assert_eq!(cu!("cuTexObjectDestroy", t), INVALID_VALUE);
-    assert!(crate::texture::objects::find(t).is_none());
+    assert!(cupyrite_engine::texture::objects::find(t).is_none());
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn launched_kernels_keep_destroyed_objects() {
     assert_eq!(value, 7.0);
     // Afterwards the handles are invalid in kernels, too.
     for _ in 0..1000 {
-        if crate::texture::objects::find(t).is_none() {
+        if cupyrite_engine::texture::objects::find(t).is_none() {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(1));

@@ -521,7 +521,7 @@ fn bad_images_and_their_logs() {
         cu!("cuModuleLoadData", &mut m, &sass[0]),
         Code::NO_BINARY_FOR_GPU.0
     );
-    let cubin = code::attach(&bare, &[code::Unit::new("", PTX)]).unwrap();
+    let cubin = code::attach(&bare, &[cupyrite_engine::Unit::new("", PTX)]).unwrap();
     ok!("cuModuleLoadData", &mut m, &cubin[0]);
     function(m, "saxpy");
 }

@@ -178,7 +178,7 @@ fn files_and_embedded_ptx() {
     std::fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| std::ffi::CString::new(folder.join(name).to_str().unwrap()).unwrap();
     std::fs::write(folder.join("helper.ptx"), format!("{HEAD}{HELPER}")).unwrap();
-    let unit = code::Unit::new("", format!("{HEAD}{MAIN}"));
+    let unit = cupyrite_engine::Unit::new("", format!("{HEAD}{MAIN}"));
     std::fs::write(folder.join("main.cubin"), code::wrap(&[unit])).unwrap();
     ok!(
         "cuLinkAddFile_v2",

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cupyrite_engine::memory::{Access, RegionKind};
 use cupyrite_sys::driver::{CUmemAccess_flags, CUmemAccessDesc, CUmemPool_attribute as Attribute};
 
 use super::{
@@ -13,7 +14,6 @@ use crate::driver::entry::caller_memory::{get, get_array, put};
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::space::space;
-use crate::memory::{Access, RegionKind};
 
 pub(super) fn access_flags(access: Access) -> u32 {
     match access {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cupyrite_engine::memory::{Access, Region, RegionKind};
 use cupyrite_sys::driver::{self as sys, CUmemLocation, CUmemPoolProps};
 
 use super::attributes::{access_flags, attribute, set_access, set_attribute};
@@ -21,7 +22,6 @@ use crate::driver::memory::host_flags;
 use crate::driver::memory::ipc::{self, Sharing};
 use crate::driver::memory::space::space;
 use crate::driver::stream::{OpPlacement, Stream, capture_state, resolve};
-use crate::memory::{Access, Region, RegionKind};
 
 /// Frees in stream order.
 ///

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cupyrite_engine::memory::{MemoryError, Parked, Reach, Region, RegionKind};
 use cupyrite_sys::driver::{CUmemAllocationType, CUmemLocation, CUmemLocationType};
 use parking_lot::Mutex;
 
@@ -22,7 +23,6 @@ use crate::driver::entry::logs::{because, refuse};
 use crate::driver::memory::ipc::{Exported, Shareable, Sharing};
 use crate::driver::memory::space::{out_of_memory, space};
 use crate::driver::stream::Stream;
-use crate::memory::{MemoryError, Parked, Reach, Region, RegionKind};
 
 mod attributes;
 pub(crate) mod entries;

@@ -1,0 +1,134 @@
+//! Lowering of bulk copies: `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`.
+
+use cupyrite_ptx::ir::{Base, Instr, Op, Operand, Space, Type};
+
+use super::Lower;
+use crate::compile::unit::CompileError;
+use crate::program::{BulkAddress, BulkDirection, BulkOp, BulkSide, Inst, InstKind, fixed};
+use crate::semantics::lane::Slot;
+
+/// Modifiers of forms that the CPU device does not implement, and the name of each form.
+const MISSING: [(&str, &str); 8] = [
+    ("im2col", "im2col mode"),
+    ("im2col::w", "im2col mode"),
+    ("im2col::w::128", "im2col mode"),
+    ("im2col_no_offs", "im2col mode"),
+    ("tile::gather4", "gathers"),
+    ("tile::scatter4", "scatters"),
+    ("multicast::cluster", "multicast to a cluster"),
+    ("cp_mask", "byte masks"),
+];
+
+impl Lower<'_, '_> {
+    /// `cp.async.bulk`, `cp.reduce.async.bulk`. Copies complete at once, so that the group forms do nothing.
+    pub fn bulk_copy(&mut self, i: &Instr) -> Result<(), CompileError> {
+        let mods = &i.mods;
+        if mods.has("commit_group") || mods.has("wait_group") || mods.has("prefetch") {
+            return Ok(());
+        }
+        for (word, what) in MISSING {
+            if mods.has(word) {
+                return Err(self.error(&format!("the CPU device does not implement {what}")));
+            }
+        }
+        let mut list = Vec::new();
+        let is_tensor = |o: Option<&Operand>| matches!(o, Some(Operand::TexAddr(_)));
+        let shared =
+            |space: Option<Space>| matches!(space, Some(Space::Shared | Space::SharedCluster));
+        let direction = match (shared(mods.space), shared(mods.space2)) {
+            (true, false) => BulkDirection::Load,
+            (false, true) => BulkDirection::Store,
+            (true, true) => BulkDirection::Shared,
+            (false, false) => return Err(self.unimplemented(i)),
+        };
+        let (ours, others) = match direction {
+            BulkDirection::Load => (0, 1),
+            BulkDirection::Store | BulkDirection::Shared => (1, 0),
+        };
+        let (ours, others) = (
+            self.operand(i, ours)?.clone(),
+            self.operand(i, others)?.clone(),
+        );
+        let shared = self.bulk_address(&ours, Some(Space::Shared), &mut list)?;
+        let tensor = is_tensor(Some(&others));
+        let other = match &others {
+            Operand::TexAddr(parts) => self.tensor_box(parts, &mut list)?,
+            memory => {
+                let space = match direction {
+                    BulkDirection::Shared => Space::Shared,
+                    _ => Space::Global,
+                };
+                let memory = self.bulk_address(memory, Some(space), &mut list)?;
+                let size = self.operand(i, 2)?.clone();
+                let size = self.source(&size, Slot::R32, Type::U32, &mut list)?;
+                BulkSide::Memory(memory, size)
+            }
+        };
+        let barrier_at = if tensor { 2 } else { 3 };
+        let mbarrier = if mods.has("mbarrier::complete_tx::bytes") {
+            let object = self.operand(i, barrier_at)?.clone();
+            Some(self.bulk_address(&object, Some(Space::Shared), &mut list)?)
+        } else {
+            None
+        };
+        let reduce = match (i.op, mods.atom) {
+            (Op::CpReduceAsync, Some(op)) => Some((op, i.types.first().copied())),
+            (Op::CpReduceAsync, None) => return Err(self.unimplemented(i)),
+            _ => None,
+        };
+        let mut inst = Inst::new(InstKind::Bulk);
+        inst.target = self.b.program.bulk.len() as u32;
+        inst.aux = self.cache_entry();
+        inst.args.dst[0] = fixed::SINK;
+        self.b.program.bulk.push(BulkOp {
+            direction,
+            shared,
+            other,
+            mbarrier,
+            reduce,
+        });
+        list.push(inst);
+        self.emit(list, i)
+    }
+
+    fn bulk_address(
+        &mut self,
+        o: &Operand,
+        space: Option<Space>,
+        list: &mut Vec<Inst>,
+    ) -> Result<BulkAddress, CompileError> {
+        let a = self.address(o, space, list)?;
+        Ok(BulkAddress {
+            slot: a.slot,
+            addr32: a.addr32,
+            imm: a.imm,
+            plus: a.plus,
+            space: a.space,
+        })
+    }
+
+    /// `[tensorMap, {coordinates}]`. The map has a generic address.
+    fn tensor_box(
+        &mut self,
+        parts: &[Operand],
+        list: &mut Vec<Inst>,
+    ) -> Result<BulkSide, CompileError> {
+        let [map, Operand::Vector(coordinates)] = parts else {
+            return Err(self.error("the operand is not a tensor map with coordinates"));
+        };
+        let map = match map {
+            Operand::Reg(r) => Operand::Addr(Base::Reg(*r), 0),
+            Operand::Var(v, at) => Operand::Addr(Base::Var(*v), *at),
+            other => other.clone(),
+        };
+        let map = self.bulk_address(&map, None, list)?;
+        if coordinates.is_empty() || coordinates.len() > 5 {
+            return Err(self.error("a tensor has one to five coordinates"));
+        }
+        let mut slots = [fixed::ZERO; 5];
+        for (slot, coordinate) in slots.iter_mut().zip(coordinates) {
+            *slot = self.source(coordinate, Slot::R32, Type::S32, list)?;
+        }
+        Ok(BulkSide::Tensor(map, slots, coordinates.len() as u8))
+    }
+}

@@ -1,0 +1,33 @@
+//! The PTX engine: loads PTX and runs its kernels on the host's processor, in memory that every access is checked against.
+//!
+//! Belongs here: everything that a kernel can reach: its program, device memory, textures, tensor maps, condition
+//! variables. Does not belong here: the syntax of PTX (`cupyrite-ptx`), containers of PTX, the driver API with its handles
+//! and error codes (`cupyrite-cpu`).
+//!
+//! A kernel passes through three stages: `load` parses modules and places their variables in memory, `compile` turns each
+//! kernel and the functions that it calls into a `program`, and `run` executes the program. [`semantics`] says what
+//! instructions compute.
+
+mod address_windows;
+mod compile;
+pub mod conditions;
+mod cpu_features;
+mod fault_report;
+mod limits;
+mod load;
+pub mod memory;
+mod program;
+mod run;
+pub mod semantics;
+pub mod settings;
+pub mod tensor_map;
+pub mod texture;
+
+pub use fault_report::{Fault, FaultKind};
+pub use limits::{MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
+pub use load::{
+    Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo, Unit, check_unit, link_units,
+    undefined_functions,
+};
+pub use run::grid::{LaunchSpec, launch};
+pub use run::{GraphLauncher, PrintfSink};

@@ -1,0 +1,200 @@
+//! Kernels of a loaded module.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cupyrite_ptx::ir::{FuncId, Function, Type};
+
+use super::variables::VariableMemory;
+use crate::compile::layout::kernel_params;
+use crate::compile::{CompileError, PlacedModule, compile_kernel};
+use crate::limits::MAX_THREADS;
+use crate::memory::AddressSpace;
+use crate::program::{BuiltinKind, Program};
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamInfo {
+    /// Offset in the parameter bank.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+}
+
+/// A kernel of a loaded module.
+pub struct Kernel {
+    /// Name in the PTX.
+    pub name: String,
+    /// Parameters in order.
+    pub params: Vec<ParamInfo>,
+    /// Size of the parameter bank in bytes.
+    pub param_bytes: u32,
+    /// Static shared memory in bytes.
+    pub static_shared: u32,
+    /// Local memory of a thread in bytes.
+    pub local_bytes: u32,
+    /// Constant memory of the module in bytes.
+    pub const_bytes: u32,
+    /// Estimate of the registers that a thread would need on a GPU.
+    pub num_regs: u32,
+    /// Maximum number of threads of a block.
+    pub max_threads_per_block: u32,
+    /// Version of the PTX, `10 * major + minor`.
+    pub ptx_version: u32,
+    /// Target architecture of the PTX, such as 89.
+    pub ptx_target: u32,
+    /// Required block dimensions (`.reqntid`).
+    pub req_ntid: Option<[u32; 3]>,
+    /// The program, or why the kernel cannot run.
+    pub(crate) program: Result<Program, CompileError>,
+    memory: Arc<VariableMemory>,
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel")
+            .field("name", &self.name)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Kernel {
+    /// Whether the kernel, or a function that it calls, launches graphs.
+    pub fn launches_graphs(&self) -> bool {
+        let builtins = self.program.as_ref().map_or(&[][..], |p| &p.builtins);
+        builtins.iter().any(|b| b.kind == BuiltinKind::LaunchGraph)
+    }
+
+    /// Address space of its variables.
+    pub fn space(&self) -> &Arc<AddressSpace> {
+        &self.memory.space
+    }
+
+    /// Why the kernel cannot run on this device; `None` if it can.
+    pub fn unsupported(&self) -> Option<String> {
+        self.program
+            .as_ref()
+            .err()
+            .map(|e| format!("PTX line {}: {}", e.line, e.message))
+    }
+}
+
+/// The most registers that a thread may have: the limit of `.maxnreg` or of the compilation, otherwise as many as let the
+/// blocks of the launch bounds be resident together. As `ptxas` does, ignores bounds that no multiprocessor meets.
+fn register_limit(f: &Function) -> u32 {
+    /// Registers of a multiprocessor.
+    const FILE: u64 = 65536;
+    /// The most threads that are resident on a multiprocessor.
+    const RESIDENT: u64 = 2048;
+    /// Minimum of the calling convention.
+    const LEAST: u32 = 16;
+    const MOST: u32 = 255;
+    let d = &f.directives;
+    if let Some(limit) = d.max_nreg {
+        return limit.clamp(LEAST, MOST);
+    }
+    let Some(threads) = d.req_ntid.or(d.max_ntid).map(threads_of_block) else {
+        return MOST;
+    };
+    if threads > RESIDENT {
+        return MOST;
+    }
+    let blocks = u64::from(d.min_ncta_per_sm.unwrap_or(1));
+    let fits = threads.saturating_mul(blocks) <= RESIDENT;
+    let threads = threads.next_multiple_of(32) * if fits { blocks } else { 1 };
+    // Registers are allocated in units of eight per thread. The parser refuses bounds of zero.
+    let limit = FILE / threads.max(1) / 8 * 8;
+    limit.clamp(LEAST.into(), MOST.into()) as u32
+}
+
+/// The threads of a block of this shape.
+fn threads_of_block(shape: [u32; 3]) -> u64 {
+    let [x, y, z] = shape.map(u64::from);
+    (x * y).saturating_mul(z)
+}
+
+/// Estimate of the registers that a thread would need on a GPU: the largest number of live 32-bit words, within the bounds
+/// of a GPU and of the kernel.
+fn estimate_registers(f: &Function) -> u32 {
+    let Some(body) = &f.body else { return 16 };
+    let mut last = vec![0usize; body.regs.len()];
+    let mut first = vec![usize::MAX; body.regs.len()];
+    for (n, i) in body.instrs.iter().enumerate() {
+        i.for_each_register(|r| {
+            let r = r.0 as usize;
+            first[r] = first[r].min(n);
+            last[r] = n;
+        });
+    }
+    let mut change = vec![0i64; body.instrs.len() + 2];
+    for (n, r) in body.regs.iter().enumerate() {
+        if first[n] != usize::MAX {
+            let words = i64::from(r.ty.bits().div_ceil(32)) * i64::from(r.vector.max(1));
+            let words = if r.ty == Type::Pred { 0 } else { words };
+            change[first[n]] += words;
+            change[last[n] + 1] -= words;
+        }
+    }
+    let mut live = 0;
+    let mut most = 0;
+    for c in change {
+        live += c;
+        most = most.max(live);
+    }
+    (u32::try_from(most).unwrap_or(255) + 8)
+        .next_multiple_of(2)
+        .clamp(10, register_limit(f))
+}
+
+/// Compiles a kernel. If that fails, the kernel is loaded but cannot be launched.
+pub fn kernel(
+    linked: &PlacedModule<'_>,
+    id: FuncId,
+    f: &Function,
+    version: u32,
+    const_bytes: u64,
+    memory: &Arc<VariableMemory>,
+) -> Kernel {
+    let (offsets, param_bytes) = kernel_params(f);
+    let params = f
+        .params
+        .iter()
+        .zip(offsets)
+        .map(|(v, offset)| ParamInfo {
+            offset,
+            size: u32::try_from(v.size()).unwrap_or(u32::MAX),
+            align: v.align,
+        })
+        .collect();
+    let program = compile_kernel(linked, id);
+    let bounds = f.directives.req_ntid.or(f.directives.max_ntid);
+    let max = bounds.map_or(MAX_THREADS, |shape| {
+        threads_of_block(shape).min(MAX_THREADS.into()) as u32
+    });
+    let target = linked.module.target.first().map_or(0, |t| {
+        t.trim_start_matches(|c: char| !c.is_ascii_digit())
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect::<String>()
+            .parse()
+            .unwrap_or(0)
+    });
+    Kernel {
+        name: f.name.clone(),
+        params,
+        param_bytes,
+        static_shared: program.as_ref().map_or(0, |p| p.static_shared),
+        local_bytes: program.as_ref().map_or(0, |p| p.static_local),
+        const_bytes: u32::try_from(const_bytes).unwrap_or(u32::MAX),
+        num_regs: estimate_registers(f),
+        max_threads_per_block: max,
+        ptx_version: version,
+        ptx_target: target,
+        req_ntid: f.directives.req_ntid,
+        program,
+        memory: Arc::clone(memory),
+    }
+}

@@ -1,0 +1,264 @@
+//! Loading of modules: from PTX text to variables in memory and kernels that can be launched.
+
+mod device_runtime;
+mod error;
+mod kernel;
+mod parse;
+mod unit;
+mod variables;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use cupyrite_ptx::ir::{FuncId, Linkage, Module, Space, VarId};
+
+use error::unresolved;
+pub use error::{LoadError, LoadErrorKind};
+use kernel::kernel;
+pub use kernel::{Kernel, ParamInfo};
+use parse::{check_functions, single};
+pub use parse::{check_unit, link_units, undefined_functions};
+pub use unit::Unit;
+use variables::{Placer, VariableMemory};
+
+use super::address_windows::windows;
+use super::compile::layout::kernel_params;
+use super::compile::{ModuleCalls, PlacedModule};
+use super::limits::MAX_PARAMS;
+use crate::memory::AddressSpace;
+
+/// A module-level variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Global {
+    /// Address.
+    pub addr: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Whether it is `__managed__`.
+    pub managed: bool,
+}
+
+/// A loaded module.
+pub struct Image {
+    kernels: Vec<Arc<Kernel>>,
+    by_name: HashMap<String, usize>,
+    globals: Vec<(String, Global)>,
+    memory: Arc<VariableMemory>,
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Image")
+            .field("kernels", &self.by_name)
+            .field("globals", &self.globals)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Image {
+    /// Loads a module: parses it, places and initializes its variables, compiles its kernels.
+    ///
+    /// A kernel with an instruction that the engine does not implement is loaded, but cannot be launched.
+    ///
+    /// # Errors
+    /// See [`LoadErrorKind`].
+    pub fn load(ptx: &str, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+        Self::place(&single(&Unit::new("", ptx))?, space)
+    }
+
+    /// Links modules and loads the result: see [`cupyrite_ptx::link`].
+    ///
+    /// # Errors
+    /// See [`LoadErrorKind`]; the message has a line for each undefined or duplicate symbol.
+    pub fn load_units(units: &[Unit], space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+        if let [unit] = units {
+            return Self::place(&single(unit)?, space);
+        }
+        Self::place(&link_units(units)?, space)
+    }
+
+    fn place(module: &Module, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+        let version = module
+            .version
+            .0
+            .saturating_mul(10)
+            .saturating_add(module.version.1);
+        if module.address_size != 64 {
+            return Err(LoadError {
+                kind: LoadErrorKind::UnsupportedPtxVersion,
+                line: 0,
+                column: 0,
+                message: format!(
+                    "`.address_size {}` is not supported; the CPU device has 64-bit addresses",
+                    module.address_size
+                ),
+            });
+        }
+        check_functions(module)?;
+        let memory = VariableMemory {
+            space: Arc::clone(space),
+            bases: Vec::new(),
+        };
+        // The pin keeps other threads from moving memory while this one writes to it.
+        let _pin = space.pin();
+        let mut placer = Placer {
+            module,
+            space,
+            memory,
+            const_ranges: Vec::new(),
+            padded: Vec::new(),
+            variables: Vec::new(),
+        };
+        let mut addresses = vec![None; module.globals.len()];
+        let mut globals = Vec::new();
+        let mut used = None;
+        for (n, v) in module.globals.iter().enumerate() {
+            if !matches!(v.space, Space::Global | Space::Const | Space::Tex) {
+                continue;
+            }
+            if v.linkage == Linkage::Extern {
+                // An external variable that no instruction uses need not be defined.
+                if used
+                    .get_or_insert_with(|| named_variables(module))
+                    .contains(&(n as u32))
+                {
+                    return Err(unresolved(&v.name, v.pos.line));
+                }
+                continue;
+            }
+            let base = placer.allocate(v)?;
+            addresses[n] = Some(base);
+            globals.push((
+                v.name.clone(),
+                Global {
+                    addr: base,
+                    size: v.size(),
+                    managed: v.managed,
+                },
+            ));
+        }
+        let mut body_globals = HashMap::new();
+        for (f, function) in module.functions.iter().enumerate() {
+            let Some(body) = &function.body else { continue };
+            for (n, v) in body.vars.iter().enumerate() {
+                if matches!(v.space, Space::Global | Space::Const) {
+                    body_globals.insert((f as u32, n as u32), placer.allocate(v)?);
+                }
+            }
+        }
+        let module_address = |v: VarId| match v {
+            VarId::Module(n) => addresses.get(n as usize).copied().flatten().or_else(|| {
+                // The address of a shared variable is known only as the start of the window.
+                let shared = module
+                    .globals
+                    .get(n as usize)
+                    .is_some_and(|g| g.space == Space::Shared);
+                shared.then(|| windows().shared)
+            }),
+            _ => None,
+        };
+        for (n, v) in module.globals.iter().enumerate() {
+            if let Some(base) = addresses[n] {
+                placer.initialize(v, base, module_address)?;
+            }
+        }
+        for (&(f, n), &base) in &body_globals {
+            if let Some(body) = &module.functions[f as usize].body {
+                let here = |v: VarId| match v {
+                    VarId::Local(k) => body_globals.get(&(f, k)).copied(),
+                    v => module_address(v),
+                };
+                placer.initialize(&body.vars[n as usize], base, here)?;
+            }
+        }
+        placer.variables.sort_unstable_by_key(|v| v.base);
+        let const_bytes = placer.const_ranges.iter().map(|r| r.1).sum::<u64>();
+        let linked = PlacedModule {
+            module,
+            globals: addresses,
+            body_globals,
+            const_ranges: placer.const_ranges,
+            padded: placer.padded,
+            variables: Arc::new(placer.variables),
+            calls: ModuleCalls::new(module),
+            files: Arc::new(module.files.clone()),
+        };
+        let memory = Arc::new(placer.memory);
+        let mut kernels = Vec::new();
+        let mut by_name = HashMap::new();
+        for (n, f) in module.functions.iter().enumerate() {
+            if !f.is_entry || f.body.is_none() {
+                continue;
+            }
+            let bytes = kernel_params(f).1;
+            if bytes > MAX_PARAMS {
+                return Err(LoadError {
+                    kind: LoadErrorKind::InvalidPtx,
+                    line: f.pos.line,
+                    column: f.pos.column,
+                    message: format!(
+                        "ptx line {}: `{}` has {bytes} bytes of parameters; the limit is {MAX_PARAMS}",
+                        f.pos.line, f.name
+                    ),
+                });
+            }
+            by_name.insert(f.name.clone(), kernels.len());
+            kernels.push(Arc::new(kernel(
+                &linked,
+                FuncId(n as u32),
+                f,
+                version,
+                const_bytes,
+                &memory,
+            )));
+        }
+        Ok(Image {
+            kernels,
+            by_name,
+            globals,
+            memory,
+        })
+    }
+
+    /// The kernel with this name.
+    pub fn kernel(&self, name: &str) -> Option<Arc<Kernel>> {
+        self.by_name
+            .get(name)
+            .map(|&n| Arc::clone(&self.kernels[n]))
+    }
+
+    /// All kernels, in PTX order.
+    pub fn kernels(&self) -> &[Arc<Kernel>] {
+        &self.kernels
+    }
+
+    /// The module-level variable with this name.
+    pub fn global(&self, name: &str) -> Option<Global> {
+        self.globals.iter().find(|g| g.0 == name).map(|g| g.1)
+    }
+
+    /// All module-level variables in device memory, in PTX order.
+    pub fn globals(&self) -> &[(String, Global)] {
+        &self.globals
+    }
+
+    /// Address space of its variables.
+    pub fn space(&self) -> &Arc<AddressSpace> {
+        &self.memory.space
+    }
+}
+
+/// The variables of the module that its instructions name.
+fn named_variables(module: &Module) -> HashSet<u32> {
+    let mut named = HashSet::new();
+    let bodies = module.functions.iter().filter_map(|f| f.body.as_ref());
+    for o in bodies.flat_map(|b| &b.instrs).flat_map(|i| &i.operands) {
+        o.walk(&mut |o| {
+            if let Some(VarId::Module(n)) = o.variable() {
+                named.insert(n);
+            }
+        });
+    }
+    named
+}

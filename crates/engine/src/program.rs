@@ -1,0 +1,758 @@
+//! The decoded form of a kernel, which the compiler produces and the interpreter executes.
+//!
+//! Belongs here: plain data. A [`Program`] holds one kernel and every function that the kernel can reach, because all
+//! their registers share one register file.
+
+use std::sync::Arc;
+
+use cupyrite_ptx::ir::{AtomOp, Semantics, ShflMode, SourceLoc, Special, Type, VoteMode};
+use cupyrite_ptx::textures::Query;
+
+use crate::semantics::lane::{OpArgs, OpFn, Slot};
+use crate::texture::{BoundaryMode, View};
+
+/// Fixed locations of the register file, as byte offsets.
+pub mod fixed {
+    /// The carry flag.
+    pub const CARRY: u32 = 0;
+    /// A predicate that is true in every lane.
+    pub const ONES: u32 = 4;
+    /// Destination of discarded predicates.
+    pub const SINK_PRED: u32 = 8;
+    /// Offset of the current function's frame in local memory, per lane.
+    pub const FRAME: u32 = 64;
+    /// Bytes that `alloca` has added to the current frame, per lane.
+    pub const DYNAMIC: u32 = 192;
+    /// Destination of other discarded results (512 bytes).
+    pub const SINK: u32 = 320;
+    /// `%tid.x`, `.y`, `.z`.
+    pub const TID: [u32; 3] = [832, 960, 1088];
+    /// `%warpid`.
+    pub const WARP_ID: u32 = 1216;
+    /// 64-bit zeros.
+    pub const ZERO: u32 = 1344;
+    /// First byte that is free for registers.
+    pub const END: u32 = 1600;
+}
+
+/// The action of the interpreter for an instruction. A bracketed type describes the operation further; [`Inst::target`]
+/// is its index in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum InstKind {
+    /// Calls the lane function [`Inst::run`].
+    Lanes,
+    /// Branches to position [`Inst::target`].
+    Bra,
+    /// Loads one 4-byte element from global or generic memory, 64-bit address.
+    LdGlobal4,
+    /// Loads one 8-byte element from global or generic memory.
+    LdGlobal8,
+    /// Stores one 4-byte element to global or generic memory, 64-bit address.
+    StGlobal4,
+    /// Stores one 8-byte element to global or generic memory.
+    StGlobal8,
+    /// Loads one 4-byte element from shared memory, 32-bit address.
+    LdShared4,
+    /// Stores one 4-byte element to shared memory, 32-bit address.
+    StShared4,
+    /// Any other load ([`MemOp`]).
+    Ld,
+    /// Any other store ([`MemOp`]).
+    St,
+    /// `atom`, `red` ([`AtomicOp`]).
+    Atom,
+    /// `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq` ([`TexOp`]).
+    Texture,
+    /// `mbarrier` ([`MbarrierOp`]).
+    Mbarrier,
+    /// `mbarrier.pending_count`: pending arrivals of the state in `src[0]`.
+    PendingCount,
+    /// `cp.async`: copies `args.imm` bytes from global `src[1]` to shared `src[0]`.
+    CpAsync,
+    /// `cp.async.bulk`, `cp.reduce.async.bulk` ([`BulkOp`]).
+    Bulk,
+    /// `brx.idx`: `target` indexes [`Program::tables`].
+    BrxIdx,
+    /// Direct call ([`CallOp`]).
+    Call,
+    /// Indirect call ([`CallOp`]); the callee's address is in `src[0]`.
+    CallIndirect,
+    /// Follows a call: restores registers and copies the results ([`CallOp`]).
+    AfterCall,
+    /// Calls a function that the device provides ([`BuiltinOp`]).
+    Builtin,
+    /// `ret`.
+    Ret,
+    /// `exit`.
+    Exit,
+    /// `trap`.
+    Trap,
+    /// `bar`, `barrier` ([`BarrierOp`]).
+    Bar,
+    /// `bar.warp.sync`: member mask in `src[0]`.
+    BarWarp,
+    /// `shfl`. [`Inst::aux`] holds [`shfl_code`]; bit 7 is set without `.sync`.
+    Shfl,
+    /// `vote`. [`Inst::aux`] holds [`vote_code`]; [`VOTE_NOT`] negates the predicate, bit 7 is set without `.sync`.
+    Vote,
+    /// `match`. In [`Inst::aux`], bit 0 is set for `.all`, bit 1 for 64-bit values.
+    Match,
+    /// `redux.sync` ([`ReduxOp`] by `target`).
+    Redux,
+    /// `activemask`.
+    ActiveMask,
+    /// `elect.sync`.
+    Elect,
+    /// `fence`, `membar`.
+    Fence,
+    /// Reads a special register that changes while a warp runs; [`Inst::aux`] is its code.
+    Special,
+    /// Computes the address of a local variable: `dst[0] = frame + imm`.
+    FrameAddr,
+    /// `isspacep`.
+    IsSpace,
+    /// `nanosleep`.
+    Nanosleep,
+    /// `alloca`.
+    Alloca,
+    /// `stacksave`.
+    StackSave,
+    /// `stackrestore`.
+    StackRestore,
+    /// End of a function without a final `ret`.
+    End,
+}
+
+/// Flag: the instruction is guarded.
+pub const GUARDED: u8 = 1;
+/// Flag: the guard is negated.
+pub const GUARD_NOT: u8 = 2;
+/// Flag: a branch to itself or backwards.
+pub const BACKWARD: u8 = 4;
+/// Flag: a backward branch around an instruction that may wait for another thread, such as an atomic or a volatile load.
+pub const SPIN: u8 = 8;
+
+/// One decoded instruction, the size of a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct Inst {
+    /// Lane function of [`InstKind::Lanes`].
+    pub run: OpFn,
+    /// Immediate: an address or frame offset.
+    pub imm: i64,
+    /// Operand locations.
+    pub args: OpArgs,
+    /// Location of the guard predicate.
+    pub guard: u32,
+    /// Branch target, or index into a table of the program.
+    pub target: u32,
+    /// The action of the interpreter.
+    pub kind: InstKind,
+    /// [`GUARDED`], [`GUARD_NOT`], [`BACKWARD`], [`SPIN`].
+    pub flags: u8,
+    /// Small operand: a mode, or an index into the region cache.
+    pub aux: u16,
+}
+
+unsafe fn no_op(_: *mut u8, _: &OpArgs, _: u32) {}
+
+impl Inst {
+    /// An instruction of this kind without operands.
+    pub fn new(kind: InstKind) -> Self {
+        Self {
+            run: no_op,
+            imm: 0,
+            args: OpArgs::default(),
+            guard: fixed::ONES,
+            target: 0,
+            kind,
+            flags: 0,
+            aux: 0,
+        }
+    }
+}
+
+/// State space of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemSpace {
+    /// Generic address.
+    Generic,
+    /// Global or constant memory, or the parameter bank; a host address.
+    Global,
+    /// Offset in the block's shared memory.
+    Shared,
+    /// Offset in the thread's local memory.
+    Local,
+}
+
+/// A load or store.
+#[derive(Clone, Debug)]
+pub struct MemOp {
+    /// State space.
+    pub space: MemSpace,
+    /// Bytes of an element: 1 to 16.
+    pub size: u32,
+    /// Whether a load sign-extends.
+    pub signed: bool,
+    /// Destinations of a load or sources of a store, one per vector element.
+    pub regs: Vec<(u32, Slot)>,
+    /// Whether the registers have 16 bits: the upper half of their slots stays zero.
+    pub narrow: bool,
+    /// Memory order.
+    pub order: Semantics,
+    /// Whether each lane's access is one atomic access: it is volatile or ordered.
+    pub atomic: bool,
+    /// Whether the address register is 32 bits wide.
+    pub addr32: bool,
+    /// Whether this is a store.
+    pub store: bool,
+}
+
+/// An atomic operation.
+#[derive(Clone, Debug)]
+pub struct AtomicOp {
+    /// State space.
+    pub space: MemSpace,
+    /// Operation.
+    pub op: AtomOp,
+    /// Type.
+    pub ty: Type,
+    /// Memory order.
+    pub order: Semantics,
+    /// Whether the address register is 32 bits wide.
+    pub addr32: bool,
+    /// Destinations, one per vector element; empty for `red`.
+    pub dst: Vec<(u32, Slot)>,
+    /// Sources, one per vector element.
+    pub src: Vec<(u32, Slot)>,
+    /// Second source, of `cas`.
+    pub src2: Option<(u32, Slot)>,
+}
+
+/// Whether `op` exists for `ty` (PTX ISA, "atom").
+pub fn atomic_exists(op: AtomOp, ty: Type) -> bool {
+    use Type::*;
+    match op {
+        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, B32 | B64 | U32 | U64 | S32 | S64),
+        AtomOp::Cas => matches!(ty.bits(), 16 | 32 | 64 | 128) && !matches!(ty, F16x2 | BF16x2),
+        AtomOp::Exch => matches!(ty.bits(), 32 | 64 | 128),
+        AtomOp::Add => {
+            matches!(
+                ty,
+                U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | F16 | F16x2 | BF16 | BF16x2
+            )
+        }
+        AtomOp::Inc | AtomOp::Dec => matches!(ty, U32 | B32),
+        AtomOp::Min | AtomOp::Max => {
+            matches!(ty, U32 | S32 | U64 | S64 | F16 | F16x2 | BF16 | BF16x2)
+        }
+        AtomOp::Popc => false,
+    }
+}
+
+/// The action of a texture or surface instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TexKind {
+    /// `tex`.
+    Fetch {
+        /// Whether coordinates are texel numbers (integers).
+        texels: bool,
+        /// Level of detail.
+        detail: TexDetail,
+    },
+    /// `tld4` of this component.
+    Gather(u8),
+    /// `txq`, and whether a level of detail is given.
+    TextureQuery(Query, bool),
+    /// `suq`.
+    SurfaceQuery(Query),
+    /// `suld`.
+    Load,
+    /// `sust`.
+    Store,
+    /// `sured`.
+    Reduce(AtomOp),
+}
+
+/// Source of the level of detail of a fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TexDetail {
+    /// The base level.
+    Base,
+    /// [`TexOp::lod`].
+    Level,
+    /// [`TexOp::gradient`].
+    Gradient,
+}
+
+/// A texture or surface instruction.
+#[derive(Clone, Debug)]
+pub struct TexOp {
+    /// Action.
+    pub kind: TexKind,
+    /// Slot of the object handle.
+    pub object: u32,
+    /// Geometry that the instruction names.
+    pub view: View,
+    /// Slots of the coordinates.
+    pub coordinates: [u32; 3],
+    /// Slot of the layer.
+    pub layer: u32,
+    /// Slot of the level of detail.
+    pub lod: u32,
+    /// Slots of the gradients.
+    pub gradient: [[u32; 3]; 2],
+    /// Offset in texels.
+    pub offset: [i32; 3],
+    /// Destinations, or the sources of a store or reduction.
+    pub values: Vec<(u32, Slot)>,
+    /// Type of the values.
+    pub ty: Type,
+    /// Destination of the predicate that tells whether the texels are resident.
+    pub resident: u32,
+    /// Whether a surface access is formatted: x counts elements, and values are converted.
+    pub formatted: bool,
+    /// Behaviour of an access outside the surface.
+    pub outside: BoundaryMode,
+}
+
+/// The action of an `mbarrier` instruction on its object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MbarrierAction {
+    /// `init`.
+    Init,
+    /// `inval`.
+    Inval,
+    /// `expect_tx`: adds to the transaction count.
+    ExpectTransactions,
+    /// `complete_tx`: subtracts from the transaction count.
+    CompleteTransactions,
+    /// `arrive`, `arrive_drop`, `cp.async.mbarrier.arrive.noinc`.
+    Arrive {
+        /// The operand is added to the transaction count, and one thread arrives (`.expect_tx`).
+        expect: bool,
+        /// The thread leaves the barrier after this phase.
+        drop: bool,
+        /// The arrival must not complete the phase (`.noComplete`).
+        open: bool,
+    },
+    /// `test_wait`, `try_wait` with the state of an arrival.
+    Wait,
+    /// `test_wait`, `try_wait` with the parity of a phase.
+    WaitParity,
+}
+
+/// Operation of [`InstKind::Mbarrier`]. The address is in `src[0]`, `src[2]` and `imm`, the count or state in `src[1]`.
+#[derive(Clone, Copy, Debug)]
+pub struct MbarrierOp {
+    /// Action.
+    pub kind: MbarrierAction,
+    /// State space of the object.
+    pub space: MemSpace,
+    /// Whether the address register is 32 bits wide.
+    pub addr32: bool,
+}
+
+/// An address of a bulk copy, as lowered.
+#[derive(Clone, Copy, Debug)]
+pub struct BulkAddress {
+    /// Slot of the address.
+    pub slot: u32,
+    /// Whether the register is 32 bits wide.
+    pub addr32: bool,
+    /// Offset.
+    pub imm: i64,
+    /// 64-bit slot that is added.
+    pub plus: u32,
+    /// State space.
+    pub space: MemSpace,
+}
+
+/// Direction of a bulk copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BulkDirection {
+    /// Global to shared memory.
+    Load,
+    /// Shared to global memory.
+    Store,
+    /// Shared to shared memory.
+    Shared,
+}
+
+/// The other side of a bulk copy.
+#[derive(Clone, Copy, Debug)]
+pub enum BulkSide {
+    /// Memory, and the slot of the number of bytes.
+    Memory(BulkAddress, u32),
+    /// A box of a tensor: the address of the tensor map, and the slots of the first coordinates.
+    Tensor(BulkAddress, [u32; 5], u8),
+}
+
+/// Operation of [`InstKind::Bulk`].
+#[derive(Clone, Copy, Debug)]
+pub struct BulkOp {
+    /// Direction.
+    pub direction: BulkDirection,
+    /// The shared memory of the executing block: destination of a load, else the source.
+    pub shared: BulkAddress,
+    /// The other side.
+    pub other: BulkSide,
+    /// The `mbarrier` object whose transaction count falls by the bytes.
+    pub mbarrier: Option<BulkAddress>,
+    /// The operation of a reduction, and the type if the instruction names one.
+    pub reduce: Option<(AtomOp, Option<Type>)>,
+}
+
+/// A copy between frames at a call.
+#[derive(Clone, Copy, Debug)]
+pub enum ArgCopy {
+    /// Bytes of the caller's frame, to or from the callee's frame.
+    Memory {
+        /// Offset in the caller's frame.
+        caller: u32,
+        /// Offset in the callee's frame.
+        callee: u32,
+        /// Bytes.
+        size: u32,
+    },
+    /// A register of the caller, to or from the callee's frame.
+    Register {
+        /// The caller's register.
+        caller: u32,
+        /// Shape.
+        slot: Slot,
+        /// Offset in the callee's frame.
+        callee: u32,
+        /// Bytes.
+        size: u32,
+    },
+}
+
+/// A call.
+#[derive(Clone, Debug, Default)]
+pub struct CallOp {
+    /// Entry point of the callee of a direct call. While functions are lowered, the index of its unit.
+    pub entry: u32,
+    /// Frame size of the callee, or of the prototype of an indirect call.
+    pub callee_frame: u32,
+    /// Frame size of the caller.
+    pub frame: u32,
+    /// Bytes that the callee's frame has on a GPU at least, if the call is direct.
+    pub callee_gpu_frame: u32,
+    /// Copies before the call.
+    pub args: Vec<ArgCopy>,
+    /// Copies after the return.
+    pub returns: Vec<ArgCopy>,
+    /// Registers to save around the call, if the caller can be entered again before it returns.
+    pub save: Option<SaveSet>,
+}
+
+/// Locations of a function's varying registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SaveSet {
+    /// Predicates: first and one past the last byte.
+    pub preds: (u32, u32),
+    /// 32-bit slots.
+    pub r32: (u32, u32),
+    /// 64-bit slots.
+    pub r64: (u32, u32),
+    /// 128-bit slots.
+    pub r128: (u32, u32),
+}
+
+/// A function that an indirect call may reach.
+#[derive(Clone, Copy, Debug)]
+pub struct IndirectTarget {
+    /// Address.
+    pub address: u64,
+    /// Entry point.
+    pub entry: u32,
+    /// Frame size.
+    pub frame: u32,
+    /// Bytes that the frame has on a GPU at least.
+    pub gpu_frame: u32,
+}
+
+/// A function that the device provides to kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltinKind {
+    /// `vprintf(format, arguments) -> int`.
+    Vprintf,
+    /// `__assertfail(expression, file, line, function, char size)`.
+    AssertFail,
+    /// `malloc(size) -> pointer`.
+    Malloc,
+    /// `free(pointer)`.
+    Free,
+    /// `cudaGraphSetConditional(handle, value)`.
+    SetConditional,
+    /// `cudaGraphLaunch(graph, stream) -> cudaError_t`.
+    LaunchGraph,
+}
+
+impl BuiltinKind {
+    /// The function of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "vprintf" => Self::Vprintf,
+            "__assertfail" => Self::AssertFail,
+            "malloc" => Self::Malloc,
+            "free" => Self::Free,
+            "cudaGraphSetConditional" => Self::SetConditional,
+            "cudaGraphLaunch" => Self::LaunchGraph,
+            _ => return None,
+        })
+    }
+}
+
+/// A call of a function that the device provides.
+#[derive(Clone, Debug)]
+pub struct BuiltinOp {
+    /// Function.
+    pub kind: BuiltinKind,
+    /// Arguments.
+    pub args: Vec<BuiltinArg>,
+    /// Destination of the result.
+    pub result: Option<BuiltinArg>,
+}
+
+/// An argument or result of a builtin.
+#[derive(Clone, Copy, Debug)]
+pub enum BuiltinArg {
+    /// Offset and bytes in the caller's frame.
+    Memory(u32, u32),
+    /// A register.
+    Register(u32, Slot),
+}
+
+/// The action of a thread at a block barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BarrierMode {
+    /// Wait.
+    Sync,
+    /// Arrive without waiting.
+    Arrive,
+    /// Wait; the result is whether the predicate is true in all threads.
+    RedAnd,
+    /// Wait; the result is whether the predicate is true in any thread.
+    RedOr,
+    /// Wait; the result is the number of threads whose predicate is true.
+    RedPopc,
+}
+
+/// A block barrier.
+#[derive(Clone, Copy, Debug)]
+pub struct BarrierOp {
+    /// What the thread does.
+    pub mode: BarrierMode,
+    /// Slot of the barrier's number.
+    pub id: u32,
+    /// Slot of the thread count; `None` is all threads of the block.
+    pub count: Option<u32>,
+    /// Predicate of a reduction, and whether it is negated.
+    pub pred: (u32, bool),
+    /// Result of a reduction.
+    pub dst: u32,
+}
+
+/// `redux.sync`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReduxOp {
+    /// Operation.
+    pub op: AtomOp,
+    /// Type.
+    pub ty: Type,
+    /// Absolute values (`.abs`, f32).
+    pub abs: bool,
+    /// NaN propagates (`.NaN`, f32).
+    pub nan: bool,
+}
+
+/// A launch- or block-wide special register, written to the register file before warps run.
+#[derive(Clone, Copy, Debug)]
+pub struct SpecialSlot {
+    /// Register.
+    pub special: Special,
+    /// Location.
+    pub at: u32,
+    /// Shape.
+    pub slot: Slot,
+}
+
+/// A load that runs before the threads, from the parameter bank or from constant memory.
+#[derive(Clone, Copy, Debug)]
+pub struct HoistedLoad {
+    /// Offset in the parameter bank, or an absolute address.
+    pub from: u64,
+    /// Whether `from` is an absolute address.
+    pub absolute: bool,
+    /// Bytes.
+    pub size: u32,
+    /// Whether to sign-extend.
+    pub signed: bool,
+    /// Location.
+    pub at: u32,
+    /// Shape.
+    pub slot: Slot,
+    /// Whether the register has 16 bits.
+    pub narrow: bool,
+}
+
+/// Position of an instruction in the PTX and in the source.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin {
+    /// Line of the PTX.
+    pub line: u32,
+    /// `.loc`.
+    pub loc: Option<SourceLoc>,
+    /// Index into [`Program::names`].
+    pub function: u32,
+    /// The variable that it accesses, if the address shows it: an index into [`Program::variables`].
+    pub variable: Option<u32>,
+}
+
+/// A variable of a module in device memory.
+#[derive(Clone, Debug)]
+pub struct PlacedVariable {
+    /// Name in the PTX.
+    pub name: String,
+    /// First address.
+    pub base: u64,
+}
+
+/// A variable whose size is not a multiple of its alignment. A load that begins in it may end in the padding, because
+/// compilers widen loads up to the alignment; the value that it returns there is undefined. All other accesses to the
+/// padding are faults.
+#[derive(Clone, Copy, Debug)]
+pub struct PaddedVariable {
+    /// First address.
+    pub base: u64,
+    /// Size in bytes, without the padding.
+    pub size: u64,
+    /// Bytes of padding.
+    pub padding: u64,
+}
+
+impl PaddedVariable {
+    /// Size of the largest load in bytes. More padding cannot be reached.
+    pub const LARGEST: u32 = 32;
+
+    /// Bytes of padding of a variable.
+    pub fn padding(size: u64, align: u32) -> u64 {
+        let unit = u64::from(align.clamp(1, Self::LARGEST));
+        size.next_multiple_of(unit) - size
+    }
+
+    /// Whether a load of `bytes` bytes begins in the variable and ends in it or in its padding.
+    pub fn allows(&self, address: u64, bytes: u32) -> bool {
+        let offset = address.wrapping_sub(self.base);
+        offset < self.size && offset + u64::from(bytes) <= self.size + self.padding
+    }
+}
+
+/// A compiled kernel.
+#[derive(Debug)]
+pub struct Program {
+    /// Name of the kernel.
+    pub name: String,
+    /// Instructions of the kernel and of every function that it can reach.
+    pub code: Vec<Inst>,
+    /// Origin of each instruction.
+    pub origins: Vec<Origin>,
+    /// Spelling of each instruction's opcode, for reports.
+    pub opcodes: Vec<Box<str>>,
+    /// Names of the functions.
+    pub names: Vec<String>,
+    /// `.file` table.
+    pub files: Arc<Vec<(u32, String)>>,
+    /// Loads and stores.
+    pub mem: Vec<MemOp>,
+    /// Atomics.
+    pub atomics: Vec<AtomicOp>,
+    /// Texture and surface instructions.
+    pub textures: Vec<TexOp>,
+    /// `mbarrier` instructions.
+    pub mbarriers: Vec<MbarrierOp>,
+    /// Bulk copies.
+    pub bulk: Vec<BulkOp>,
+    /// Calls.
+    pub calls: Vec<CallOp>,
+    /// Block barriers.
+    pub barriers: Vec<BarrierOp>,
+    /// `redux` operations.
+    pub redux: Vec<ReduxOp>,
+    /// Calls of functions that the device provides.
+    pub builtins: Vec<BuiltinOp>,
+    /// `brx.idx` tables.
+    pub tables: Vec<Vec<u32>>,
+    /// Functions that indirect calls may reach.
+    pub targets: Vec<IndirectTarget>,
+    /// Size of the register file, a multiple of 64.
+    pub file_bytes: u32,
+    /// Initial contents of the register file: constants.
+    pub template: Vec<u8>,
+    /// Start of the values that change once per block; varying registers lie before it.
+    pub block_from: u32,
+    /// Their end; the rest of the register file does not change during a launch.
+    pub block_to: u32,
+    /// Launch-wide special registers.
+    pub launch_specials: Vec<SpecialSlot>,
+    /// Block-wide special registers.
+    pub block_specials: Vec<SpecialSlot>,
+    /// Slots that hold the address of the parameter bank plus an offset.
+    pub param_addrs: Vec<(u32, u64)>,
+    /// Loads that run once per launch.
+    pub hoisted_loads: Vec<HoistedLoad>,
+    /// Instructions that run once per launch.
+    pub launch_prologue: Vec<Inst>,
+    /// Instructions that run once per block.
+    pub block_prologue: Vec<Inst>,
+    /// Bytes of local memory that a thread needs without recursion.
+    pub static_local: u32,
+    /// Bytes of stack that the calls of a thread need on a GPU without recursion, at least.
+    pub gpu_stack: u32,
+    /// The largest frame of a function that calls itself, directly or not; zero without recursion.
+    pub largest_recursive_frame: u32,
+    /// Whether the kernel uses local memory.
+    pub uses_local: bool,
+    /// Whether `%tid.x`, `%tid.y`, `%tid.z` are read.
+    pub uses_tid: [bool; 3],
+    /// Whether `%warpid` is read.
+    pub uses_warp_id: bool,
+    /// Bytes of static shared memory.
+    pub static_shared: u32,
+    /// Offset of dynamic shared memory.
+    pub dynamic_shared_at: u32,
+    /// Bytes at the start of shared memory that are reserved for system software.
+    pub reserved_shared: u32,
+    /// Constant memory, as base and size of each range, for `isspacep`.
+    pub const_ranges: Vec<(u64, u64)>,
+    /// The variables of the module that have padding.
+    pub padded: Vec<PaddedVariable>,
+    /// The variables of the module in device memory.
+    pub variables: Arc<Vec<PlacedVariable>>,
+}
+
+/// Encoding of a `shfl` mode in [`Inst::aux`].
+pub fn shfl_code(mode: ShflMode) -> u16 {
+    match mode {
+        ShflMode::Up => 0,
+        ShflMode::Down => 1,
+        ShflMode::Bfly => 2,
+        ShflMode::Idx => 3,
+    }
+}
+
+/// In [`Inst::aux`] of a `vote`: the predicate is negated.
+pub const VOTE_NOT: u16 = 0x40;
+
+/// Encoding of a `vote` mode in [`Inst::aux`].
+pub fn vote_code(mode: VoteMode) -> u16 {
+    match mode {
+        VoteMode::All => 0,
+        VoteMode::Any => 1,
+        VoteMode::Uni => 2,
+        VoteMode::Ballot => 3,
+    }
+}

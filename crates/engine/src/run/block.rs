@@ -1,0 +1,315 @@
+//! A block: its warps and register files. One worker at a time runs a block, and a block can yield to another.
+
+use std::time::Instant;
+
+use super::aligned::{Line, zeroed_lines};
+use super::block_barrier::release;
+use super::block_state::{BlockBarrier, BlockState};
+use super::context::Context;
+use super::interpreter::{WarpStop, run_prologue, run_warp};
+use super::lanes::lanes;
+use super::launch_state::Launch;
+use super::warp::{FragmentState, Warp};
+use super::worker::WorkerState;
+use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
+use crate::program::Program;
+
+/// How a block stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockStop {
+    /// All threads have exited.
+    Done,
+    /// Its warps wait for other blocks, or have used up their time.
+    Yield,
+    /// No warp can run until this time.
+    Sleep(Instant),
+    /// A thread has faulted, or the launch has been stopped.
+    Fault,
+}
+
+// SAFETY: the pointers of the warps lead into register files that the block owns, and only the worker that holds the
+// block dereferences them.
+unsafe impl Send for Block {}
+
+/// A block.
+pub struct Block {
+    state: BlockState,
+    warps: Vec<Warp>,
+    /// Register files, each with the serial number of the block whose constants it holds.
+    files: Vec<(Vec<Line>, u64)>,
+    /// Unused register files. The last one was used most recently.
+    free: Vec<u32>,
+    /// The block-wide part of the register files, which the block prologue has computed.
+    constants: Vec<Line>,
+    /// Number of blocks that this object has run.
+    serial: u64,
+    /// Warps that can run.
+    runnable: u32,
+    /// Warps that sleep.
+    sleeping: u32,
+    /// When the first of them wakes.
+    wake_time: Option<Instant>,
+    /// The warp that runs next, if it is runnable.
+    turn: u32,
+}
+
+impl Block {
+    /// A block of the launch. [`Self::reset`] sets its index.
+    pub fn new(launch: &Launch<'_>) -> Self {
+        let shared_bytes = launch.shared_bytes;
+        Self {
+            state: BlockState {
+                index: [0; 3],
+                shared_bytes,
+                memory: zeroed_lines(shared_bytes as usize),
+                barriers: [BlockBarrier::default(); 16],
+                live_threads: 0,
+                released: false,
+            },
+            warps: (0..launch.warps).map(|_| Warp::empty()).collect(),
+            files: Vec::new(),
+            free: Vec::new(),
+            constants: Vec::new(),
+            serial: 0,
+            runnable: 0,
+            sleeping: 0,
+            wake_time: None,
+            turn: 0,
+        }
+    }
+
+    /// Starts the block with this linear index on this worker.
+    pub fn reset(&mut self, launch: &Launch<'_>, linear: u64, worker: u32) {
+        let (gx, gy) = (u64::from(launch.grid[0]), u64::from(launch.grid[1]));
+        let index = if linear < gx {
+            [linear as u32, 0, 0]
+        } else {
+            let rest = linear / gx;
+            [(linear % gx) as u32, (rest % gy) as u32, (rest / gy) as u32]
+        };
+        self.state.index = index;
+        if !launch.program.barriers.is_empty() {
+            self.state.barriers = [BlockBarrier::default(); 16];
+        }
+        self.state.live_threads = launch.threads;
+        self.state.released = false;
+        // The words of cooperative groups must be zero, and groups set none of them.
+        let reserved = (launch.program.reserved_shared / 64) as usize;
+        self.state.memory[..reserved].fill(Line([0; 64]));
+        let mut left = launch.threads;
+        for (n, w) in self.warps.iter_mut().enumerate() {
+            let lanes = if left >= 32 {
+                u32::MAX
+            } else {
+                (1u32 << left) - 1
+            };
+            left = left.saturating_sub(32);
+            w.reset(n as u32, lanes);
+        }
+        self.free.clear();
+        self.free.extend(0..self.files.len() as u32);
+        self.serial += 1;
+        self.runnable = if launch.warps >= 32 {
+            u32::MAX
+        } else {
+            (1 << launch.warps) - 1
+        };
+        self.sleeping = 0;
+        self.wake_time = None;
+        self.turn = 0;
+        let program = launch.program;
+        if program.block_to > program.block_from {
+            let file = self.take_file(launch);
+            let regs: *mut u8 = self.files[file].0.as_mut_ptr().cast();
+            launch.fill_block_specials(regs, index, worker);
+            // SAFETY: the register file has the size that the program requires.
+            unsafe { run_prologue(&program.block_prologue, regs) };
+            let bytes = (program.block_to - program.block_from) as usize;
+            if self.constants.is_empty() {
+                self.constants = zeroed_lines(bytes);
+            }
+            // SAFETY: the range lies in the register file, and `constants` has its size.
+            unsafe {
+                let from = regs.add(program.block_from as usize);
+                std::ptr::copy_nonoverlapping(from, self.constants.as_mut_ptr().cast(), bytes);
+            }
+            self.files[file].1 = self.serial;
+            self.free.push(file as u32);
+        }
+    }
+
+    /// Index of an unused register file.
+    fn take_file(&mut self, launch: &Launch<'_>) -> usize {
+        match self.free.pop() {
+            Some(n) => n as usize,
+            None => {
+                self.files.push((launch.template.clone(), 0));
+                self.files.len() - 1
+            }
+        }
+    }
+
+    /// Assigns a register file to warp `n`.
+    fn assign_file(&mut self, launch: &Launch<'_>, n: usize) {
+        let program = launch.program;
+        let number = self.take_file(launch);
+        let (file, serial) = &mut self.files[number];
+        let regs: *mut u8 = file.as_mut_ptr().cast();
+        if *serial != self.serial && program.block_to > program.block_from {
+            *serial = self.serial;
+            let bytes = (program.block_to - program.block_from) as usize;
+            // SAFETY: the range lies in the register file, and `constants` has its size.
+            unsafe {
+                let to = regs.add(program.block_from as usize);
+                std::ptr::copy_nonoverlapping(self.constants.as_ptr().cast(), to, bytes);
+            }
+        }
+        self.warps[n].file = number as u32;
+        self.warps[n].regs = regs;
+    }
+
+    /// Runs the warps in turn until the block stops.
+    pub fn run(&mut self, launch: &Launch<'_>, worker: &mut WorkerState) -> BlockStop {
+        let program: &Program = launch.program;
+        let mut spins = 0u32;
+        loop {
+            self.wake();
+            if self.runnable == 0 {
+                if let Some(time) = self.wake_time {
+                    return BlockStop::Sleep(time);
+                }
+                if self.warps.iter().all(|w| w.live == 0) {
+                    return BlockStop::Done;
+                }
+                if !self.force_collectives() {
+                    self.report_deadlock(launch);
+                    return BlockStop::Fault;
+                }
+                continue;
+            }
+            // The next runnable warp at or after `turn`.
+            let ahead = self.runnable & (u32::MAX << (self.turn & 31));
+            let n = if ahead != 0 { ahead } else { self.runnable }.trailing_zeros() as usize;
+            if !self.warps[n].started {
+                self.assign_file(launch, n);
+            }
+            let mut cx = Context {
+                launch,
+                program,
+                block: &mut self.state,
+                worker,
+            };
+            // SAFETY: the warp belongs to this block and has a register file of the program.
+            let stop = unsafe { run_warp(&mut cx, &mut self.warps[n]) };
+            match stop {
+                WarpStop::Exited => {
+                    self.runnable &= !(1 << n);
+                    self.free.push(self.warps[n].file);
+                    spins = 0;
+                }
+                WarpStop::Waiting => {
+                    self.runnable &= !(1 << n);
+                    spins = 0;
+                }
+                WarpStop::Sleeping => {
+                    self.runnable &= !(1 << n);
+                    self.sleeping |= 1 << n;
+                    let times = [self.wake_time, self.warps[n].wake_time()];
+                    self.wake_time = times.into_iter().flatten().min();
+                }
+                WarpStop::Yield => {
+                    self.turn = (n as u32 + 1) & 31;
+                    spins += 1;
+                }
+                WarpStop::Fault => return BlockStop::Fault,
+            }
+            if self.state.released {
+                self.release(program);
+                spins = 0;
+            }
+            if spins > self.runnable.count_ones() {
+                return BlockStop::Yield;
+            }
+        }
+    }
+
+    /// Makes the warps runnable that have slept long enough.
+    fn wake(&mut self) {
+        let Some(first) = self.wake_time else {
+            return;
+        };
+        let now = Instant::now();
+        if now < first {
+            return;
+        }
+        self.wake_time = None;
+        for n in lanes(self.sleeping) {
+            match self.warps[n].wake_time() {
+                Some(time) if now < time => {
+                    self.wake_time = Some(self.wake_time.map_or(time, |t| t.min(time)));
+                }
+                _ => {
+                    self.sleeping &= !(1 << n);
+                    self.runnable |= 1 << n;
+                }
+            }
+        }
+    }
+
+    /// Makes the warps runnable whose barriers have completed.
+    fn release(&mut self, program: &Program) {
+        self.state.released = false;
+        for (n, w) in self.warps.iter_mut().enumerate() {
+            // SAFETY: a warp with fragments has started, hence it has a register file of the program.
+            if !w.fragments.is_empty() && unsafe { release(program, &self.state.barriers, w) } {
+                self.runnable |= 1 << n;
+            }
+        }
+    }
+
+    /// Lets warp collectives proceed without the members that wait at barriers, and returns whether there were any. Called
+    /// when no warp can run.
+    fn force_collectives(&mut self) -> bool {
+        let mut any = false;
+        for (n, w) in self.warps.iter_mut().enumerate() {
+            if w.fragments
+                .iter()
+                .any(|f| matches!(f.state, FragmentState::Sync(_)))
+            {
+                w.force_collective = true;
+                self.runnable |= 1 << n;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Raises a fault because no warp can ever run again.
+    fn report_deadlock(&mut self, launch: &Launch<'_>) {
+        for w in &self.warps {
+            if let Some(f) = w.fragments.first() {
+                let bars: Vec<String> = self
+                    .state
+                    .barriers
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, b)| b.arrived > 0)
+                    .map(|(n, b)| {
+                        let expected = b.threads(self.state.live_threads);
+                        format!("{} of {expected} threads at barrier {n}", b.arrived)
+                    })
+                    .collect();
+                let fault = LaneFault {
+                    kind: FaultKind::Trap,
+                    lane: f.mask.trailing_zeros().min(31),
+                    detail: FaultDetail::Text(format!(
+                        "deadlock of the block: {}; a GPU would hang",
+                        bars.join(", ")
+                    )),
+                };
+                launch.raise(&self.state, w.index, f.pc, &fault);
+                return;
+            }
+        }
+    }
+}

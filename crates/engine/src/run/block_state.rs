@@ -1,0 +1,92 @@
+//! State that the warps of a block share: shared memory, barriers, the number of live threads.
+
+use super::aligned::Line;
+use crate::fault_report::Coordinates;
+
+/// A barrier of a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlockBarrier {
+    /// Threads that have arrived in this phase.
+    pub arrived: u32,
+    /// Threads expected; zero means every live thread of the block.
+    pub expected: u32,
+    /// Number of completed phases.
+    pub phase: u32,
+    /// Threads of this phase whose predicate is true.
+    pub holds: u32,
+    /// Threads of this phase that have voted.
+    pub voted: u32,
+    /// [`Self::holds`] and [`Self::voted`] of the last phase.
+    pub result: (u32, u32),
+}
+
+impl BlockBarrier {
+    fn complete(&mut self) {
+        self.phase = self.phase.wrapping_add(1);
+        self.result = (self.holds, self.voted);
+        self.arrived = 0;
+        self.holds = 0;
+        self.voted = 0;
+        self.expected = 0;
+    }
+
+    /// Number of threads that complete the phase, if `live` threads of the block have not exited.
+    pub fn threads(&self, live: u32) -> u32 {
+        if self.expected == 0 {
+            live
+        } else {
+            self.expected
+        }
+    }
+
+    /// Completes the phase if all threads have arrived, and returns whether it did.
+    pub fn complete_if_full(&mut self, live: u32) -> bool {
+        let full = self.arrived > 0 && self.arrived >= self.threads(live);
+        if full {
+            self.complete();
+        }
+        full
+    }
+}
+
+/// State that the warps of a block share.
+pub struct BlockState {
+    /// `%ctaid`.
+    pub index: [u32; 3],
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// Shared memory.
+    pub memory: Vec<Line>,
+    /// Barriers 0 to 15.
+    pub barriers: [BlockBarrier; 16],
+    /// Threads that have not exited.
+    pub live_threads: u32,
+    /// Whether a barrier has completed since the block last released warps.
+    pub released: bool,
+}
+
+impl BlockState {
+    /// Address of shared memory.
+    pub fn shared(&self) -> *mut u8 {
+        self.memory.as_ptr().cast::<u8>().cast_mut()
+    }
+
+    /// Completes the barriers that waited only for threads that have exited.
+    pub fn threads_exited(&mut self) {
+        for b in &mut self.barriers {
+            if b.arrived > 0 && b.complete_if_full(self.live_threads) {
+                self.released = true;
+            }
+        }
+    }
+
+    /// Coordinates of a lane's thread.
+    pub fn coordinates(&self, block: [u32; 3], warp: u32, lane: u32) -> Coordinates {
+        let t = warp * 32 + lane;
+        let [x, y, _] = block.map(|n| n.max(1));
+        Coordinates {
+            block: self.index,
+            thread: [t % x, t / x % y, t / x / y],
+        }
+    }
+}

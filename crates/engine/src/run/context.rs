@@ -1,0 +1,32 @@
+//! The state that instructions of the interpreter can access, and their faults.
+
+use super::block_state::BlockState;
+use super::launch_state::Launch;
+use super::worker::WorkerState;
+use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
+use crate::program::Program;
+
+/// The state that an instruction can access besides its warp.
+pub struct Context<'a> {
+    /// The launch.
+    pub launch: &'a Launch<'a>,
+    /// The program.
+    pub program: &'a Program,
+    /// The block.
+    pub block: &'a mut BlockState,
+    /// The worker.
+    pub worker: &'a mut WorkerState,
+}
+
+/// Result of an instruction.
+pub type ExecResult = Result<(), Box<LaneFault>>;
+
+/// A fault of the first lane of `mask`, with a text.
+#[cold]
+pub fn fault(kind: FaultKind, mask: u32, text: impl Into<String>) -> Box<LaneFault> {
+    Box::new(LaneFault {
+        kind,
+        lane: mask.trailing_zeros().min(31),
+        detail: FaultDetail::Text(text.into()),
+    })
+}

@@ -1,0 +1,430 @@
+//! Grid launches: the blocks of a grid are handed to the worker threads in small chunks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use cupyrite_ptx::ir::Special;
+use parking_lot::Mutex;
+
+use super::aligned::zeroed_lines;
+use super::block::{Block, BlockStop};
+use super::interpreter::run_prologue;
+use super::launch_state::{GraphLauncher, Launch, PrintfSink};
+use super::thread_pool;
+use super::worker::WorkerState;
+use crate::fault_report::{Fault, FaultKind};
+use crate::limits::{MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED, RESERVED_SHARED_IN_USE};
+use crate::load::Kernel;
+use crate::memory::{AddressSpace, RegionKind, Viewer};
+use crate::program::{PaddedVariable, Program, fixed};
+use crate::semantics::lane::Slot;
+
+/// A kernel launch.
+pub struct LaunchSpec<'a> {
+    /// The kernel.
+    pub kernel: &'a Arc<Kernel>,
+    /// Grid dimensions in blocks.
+    pub grid: [u32; 3],
+    /// Block dimensions in threads.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: u32,
+    /// The parameter bank: [`Kernel::param_bytes`] bytes with the parameters at their offsets.
+    pub params: &'a [u8],
+    /// Whether blocks may wait for each other.
+    pub cooperative: bool,
+    /// Set by another thread to cancel the launch.
+    pub cancel: &'a AtomicBool,
+    /// Receives the output of `printf`.
+    pub printf: &'a dyn PrintfSink,
+    /// `CU_LIMIT_STACK_SIZE`: bytes of stack per thread, besides what the calls need without recursion.
+    pub local_limit: u32,
+    /// `CU_LIMIT_MALLOC_HEAP_SIZE`: size of the device-side heap in bytes.
+    pub heap_limit: u64,
+    /// `%gridid`.
+    pub grid_id: u64,
+    /// The device whose access rights apply.
+    pub viewer: Viewer,
+    /// The multiprocessors to run on; `None` for all.
+    pub sms: Option<&'a [u32]>,
+    /// Launches graphs for the kernel; `None` if the kernel is in no graph.
+    pub graph: Option<&'a dyn GraphLauncher>,
+}
+
+/// Blocks of a launch that may be in progress at once.
+const MAX_RESIDENT: u64 = 2048;
+
+/// Sleeps until `time`.
+fn sleep_until(time: Instant) {
+    std::thread::sleep(time.saturating_duration_since(Instant::now()));
+}
+
+/// Memory that is freed when the launch ends.
+struct ScopedAllocation<'a> {
+    space: &'a AddressSpace,
+    base: u64,
+}
+
+impl Drop for ScopedAllocation<'_> {
+    fn drop(&mut self) {
+        // `base` was allocated from `space` and is freed only here.
+        let _ = self.space.free(self.base);
+    }
+}
+
+/// Hands the blocks of a launch to its workers.
+struct Scheduler<'a> {
+    launch: Launch<'a>,
+    /// Whether every block must make progress, because others may wait for it.
+    cooperative: bool,
+    /// Number of blocks.
+    total: u64,
+    /// Blocks that a worker takes at once.
+    chunk: u64,
+    /// First block that no worker has taken.
+    next: AtomicU64,
+    /// Blocks that have yielded.
+    parked: Mutex<VecDeque<Box<Block>>>,
+    /// Approximate length of `parked`.
+    waiting: AtomicU64,
+}
+
+impl Scheduler<'_> {
+    /// Runs blocks until none is left for this worker.
+    fn work(&self, number: u32) {
+        let launch = &self.launch;
+        let mut worker = WorkerState::new(launch.viewer.clone());
+        let mut spare: Option<Box<Block>> = None;
+        let (mut from, mut to) = (0, 0);
+        // Blocks that this worker has found asleep since it last ran one, and when the first of them wakes.
+        let mut asleep: (usize, Option<Instant>) = (0, None);
+        loop {
+            if launch.is_stopped() {
+                return;
+            }
+            let mut block = None;
+            if from == to
+                && (self.cooperative || self.waiting.load(Ordering::Relaxed) < MAX_RESIDENT)
+            {
+                from = self
+                    .next
+                    .fetch_add(self.chunk, Ordering::Relaxed)
+                    .min(self.total);
+                to = (from + self.chunk).min(self.total);
+            }
+            if from < to {
+                let mut b = spare.take().unwrap_or_else(|| Box::new(Block::new(launch)));
+                b.reset(launch, from, number);
+                from += 1;
+                block = Some(b);
+            }
+            let is_new = block.is_some();
+            let next = block.or_else(|| {
+                let mut parked = self.parked.lock();
+                let b = parked.pop_front();
+                self.waiting.store(parked.len() as u64, Ordering::Relaxed);
+                b
+            });
+            let Some(mut block) = next else {
+                return;
+            };
+            worker.refresh(launch.space);
+            loop {
+                let stop = block.run(launch, &mut worker);
+                asleep = match stop {
+                    BlockStop::Sleep(time) if !is_new => {
+                        (asleep.0 + 1, Some(asleep.1.map_or(time, |t| t.min(time))))
+                    }
+                    _ => (0, None),
+                };
+                match stop {
+                    BlockStop::Done => spare = Some(block),
+                    BlockStop::Fault => return,
+                    BlockStop::Yield | BlockStop::Sleep(_) => {
+                        let mut parked = self.parked.lock();
+                        let more = from < to
+                            || !parked.is_empty()
+                            || self.next.load(Ordering::Relaxed) < self.total;
+                        if !more {
+                            drop(parked);
+                            // The last block of this worker sleeps or waits for a block of another worker.
+                            match stop {
+                                BlockStop::Sleep(time) => sleep_until(time),
+                                _ => std::thread::yield_now(),
+                            }
+                            if launch.is_stopped() {
+                                return;
+                            }
+                            worker.refresh(launch.space);
+                            continue;
+                        }
+                        parked.push_back(block);
+                        let count = parked.len();
+                        self.waiting.store(count as u64, Ordering::Relaxed);
+                        drop(parked);
+                        if let Some(time) = asleep.1.filter(|_| asleep.0 >= count) {
+                            sleep_until(time);
+                            asleep = (0, None);
+                        } else if !is_new {
+                            std::thread::yield_now();
+                        }
+                    }
+                }
+                break;
+            }
+        }
+    }
+}
+
+/// The fault of a launch that does not fit.
+fn refuse(text: String) -> Fault {
+    Fault::plain(
+        FaultKind::LaunchOutOfResources,
+        format!("cupyrite: {text}\n"),
+    )
+}
+
+/// Writes the launch-wide special registers to the template of the register files.
+fn set_launch_specials(
+    program: &Program,
+    file: &mut [u8],
+    spec: &LaunchSpec<'_>,
+    shared: u32,
+    warps: u32,
+    workspace: u64,
+) {
+    // A multiple of the unit in which a GPU allocates shared memory.
+    let own_shared = u64::from(shared - program.reserved_shared).next_multiple_of(128);
+    for s in &program.launch_specials {
+        let v: u64 = match s.special {
+            Special::Ntid(a) => u64::from(spec.block[usize::from(a) % 3]),
+            Special::Nctaid(a) | Special::NClusterId(a) => u64::from(spec.grid[usize::from(a) % 3]),
+            Special::NWarpId => u64::from(warps),
+            Special::NSmId => thread_pool::threads() as u64,
+            Special::GridId => spec.grid_id,
+            Special::CurrentGraphExec => spec.graph.map_or(0, GraphLauncher::current),
+            Special::ClusterNCtaId(_) | Special::ClusterNCtaRank => 1,
+            Special::DynamicSmemSize => u64::from(spec.dynamic_shared),
+            Special::TotalSmemSize => own_shared,
+            Special::AggrSmemSize => own_shared + u64::from(RESERVED_SHARED),
+            Special::ReservedSmemOffset(n) => match n {
+                // As on an H100: cooperative groups have their 288 bytes, which begin at `_1`, and the rest is not used.
+                0..=2 => 0,
+                3 => u64::from(RESERVED_SHARED_IN_USE),
+                _ => u64::from(RESERVED_SHARED),
+            },
+            // Address of the state of the grid-wide barrier.
+            Special::EnvReg(1) => workspace >> 32,
+            Special::EnvReg(2) => workspace & 0xffff_ffff,
+            Special::LaneId
+            | Special::LaneMaskEq
+            | Special::LaneMaskLe
+            | Special::LaneMaskLt
+            | Special::LaneMaskGe
+            | Special::LaneMaskGt => continue,
+            _ => 0,
+        };
+        s.slot.broadcast(file, s.at, u128::from(v));
+    }
+}
+
+/// Executes the loads that run once per launch.
+fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
+    for e in &program.hoisted_loads {
+        let n = e.size.min(16) as usize;
+        let mut bytes = [0u8; 16];
+        if e.absolute {
+            // SAFETY: the compiler has checked that the range lies in a constant variable of the kernel's image, with its
+            // padding. The image outlives the launch.
+            unsafe { std::ptr::copy_nonoverlapping(e.from as *const u8, bytes.as_mut_ptr(), n) };
+        } else {
+            // Zeros behind the last parameter.
+            let rest = params.get(e.from as usize..).unwrap_or(&[]);
+            let n = n.min(rest.len());
+            bytes[..n].copy_from_slice(&rest[..n]);
+        }
+        let mut v = u128::from_le_bytes(bytes);
+        if e.signed && n < 16 {
+            let shift = 128 - 8 * n as u32;
+            v = ((v << shift) as i128 >> shift) as u128;
+        }
+        if e.narrow {
+            v &= 0xffff;
+        }
+        e.slot.broadcast(file, e.at, v);
+    }
+}
+
+/// Runs a grid on the calling thread and on the thread pool, and returns when it has completed.
+///
+/// # Errors
+/// The first fault of any thread; [`FaultKind::LaunchOutOfResources`] if the block does not fit;
+/// [`FaultKind::IllegalInstruction`] if the kernel contains an instruction that the engine does not implement.
+pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
+    let kernel = spec.kernel;
+    let program = match &kernel.program {
+        Ok(p) => p,
+        Err(e) => {
+            let report = format!(
+                "cupyrite: kernel `{}` cannot run on the CPU device\n  PTX line {}: {}\n",
+                kernel.name, e.line, e.message
+            );
+            return Err(Fault::plain(FaultKind::IllegalInstruction, report));
+        }
+    };
+    let count = |d: [u32; 3]| d.iter().try_fold(1u64, |n, &x| n.checked_mul(u64::from(x)));
+    let threads = count(spec.block).unwrap_or(u64::MAX);
+    if threads == 0 || threads > u64::from(MAX_THREADS.min(kernel.max_threads_per_block)) {
+        return Err(refuse(format!(
+            "a block of {threads} threads; kernel `{}` allows 1 to {}",
+            kernel.name, kernel.max_threads_per_block
+        )));
+    }
+    let total = count(spec.grid).unwrap_or(0);
+    if total == 0 {
+        return Err(refuse("the number of blocks must be 1 to 2^64 - 1".into()));
+    }
+    if spec.params.len() < kernel.param_bytes as usize {
+        return Err(refuse(format!(
+            "{} bytes of parameters; kernel `{}` takes {}",
+            spec.params.len(),
+            kernel.name,
+            kernel.param_bytes
+        )));
+    }
+    let shared = u64::from(program.dynamic_shared_at) + u64::from(spec.dynamic_shared);
+    let own_shared = shared - u64::from(program.reserved_shared);
+    if own_shared > u64::from(MAX_SHARED) {
+        return Err(refuse(format!(
+            "{own_shared} bytes of shared memory per block; the limit is {MAX_SHARED}"
+        )));
+    }
+    let space: &AddressSpace = kernel.space();
+    let _pin = space.pin();
+    let shared = shared as u32;
+    let threads = threads as u32;
+    let warps = threads.div_ceil(32);
+
+    let mut owned = Vec::new();
+    let mut allocate = |bytes: u64| -> Result<u64, Fault> {
+        let base = space
+            .alloc(bytes, 256, RegionKind::Internal)
+            .map_err(|e| refuse(format!("cannot allocate memory for the launch: {e}")))?;
+        owned.push(ScopedAllocation { space, base });
+        Ok(base)
+    };
+    let mut params = (0, 0);
+    if !program.param_addrs.is_empty() && kernel.param_bytes > 0 {
+        // Loads that begin in the last parameter may end behind it.
+        let bytes = kernel.param_bytes.next_multiple_of(PaddedVariable::LARGEST);
+        let base = allocate(u64::from(bytes))?;
+        // SAFETY: the allocation has this size.
+        unsafe {
+            std::ptr::write_bytes(base as *mut u8, 0, bytes as usize);
+            std::ptr::copy_nonoverlapping(
+                spec.params.as_ptr(),
+                base as *mut u8,
+                kernel.param_bytes as usize,
+            )
+        };
+        params = (base, u64::from(kernel.param_bytes));
+    }
+    let mut workspace = 0;
+    if spec.cooperative {
+        workspace = allocate(256)?;
+        // SAFETY: the allocation has this size.
+        unsafe { std::ptr::write_bytes(workspace as *mut u8, 0, 256) };
+    }
+
+    let mut template = zeroed_lines(program.file_bytes as usize);
+    // SAFETY: `template` has `file_bytes` bytes, rounded up.
+    let file = unsafe {
+        std::slice::from_raw_parts_mut(
+            template.as_mut_ptr().cast::<u8>(),
+            program.file_bytes as usize,
+        )
+    };
+    file[..fixed::END as usize].copy_from_slice(&program.template[..fixed::END as usize]);
+    let tail = program.block_to as usize;
+    file[tail..].copy_from_slice(&program.template[tail..]);
+    set_launch_specials(program, file, spec, shared, warps, workspace);
+    for &(at, offset) in &program.param_addrs {
+        Slot::R64.broadcast(file, at, u128::from(params.0.wrapping_add(offset)));
+    }
+    hoisted_loads(program, file, spec.params);
+    // SAFETY: the template has the size of the program's register file.
+    unsafe { run_prologue(&program.launch_prologue, template.as_mut_ptr().cast()) };
+
+    // Frames here hold the arguments and results that a GPU passes in registers. The stack is large enough for the
+    // recursion that the limit allows: a frame of a GPU has at least 24 bytes.
+    let stack = if program.calls.is_empty() && !program.uses_local {
+        0
+    } else {
+        let limit = spec.local_limit.max(1024);
+        let frames = (limit / 24 + 1).saturating_mul(program.largest_recursive_frame);
+        limit.saturating_mul(16).max(frames)
+    };
+    let needed = program.static_local.saturating_add(stack);
+    let workers = match spec.sms {
+        Some(sms) => (sms.len() as u64).clamp(1, thread_pool::threads() as u64),
+        None => thread_pool::threads() as u64,
+    };
+    let chunk = (total / (workers * 16)).clamp(1, 64);
+    let launch = Launch {
+        program,
+        space,
+        grid: spec.grid,
+        block: spec.block,
+        threads,
+        warps,
+        shared_bytes: shared,
+        local_bytes: needed.min(MAX_LOCAL),
+        stack_limit: spec.local_limit,
+        heap_limit: spec.heap_limit,
+        printf: spec.printf,
+        graph: spec.graph,
+        viewer: spec.viewer.clone(),
+        template,
+        params,
+        cancel: spec.cancel,
+        stopped: AtomicBool::new(false),
+        fault: Mutex::new(None),
+    };
+    let scheduler = Scheduler {
+        launch,
+        cooperative: spec.cooperative,
+        total,
+        chunk: if spec.cooperative { 1 } else { chunk },
+        next: AtomicU64::new(0),
+        waiting: AtomicU64::new(0),
+        parked: Mutex::new(VecDeque::new()),
+    };
+    let helpers = if total == 1 {
+        0
+    } else {
+        (total - 1).min(workers - 1) as usize
+    };
+    // Waking other threads costs more than running a few warps.
+    let helpers = if !spec.cooperative && total * u64::from(warps) < 8 {
+        0
+    } else {
+        helpers
+    };
+    thread_pool::run(helpers, &|n| {
+        // The numbers of the workers are those of the multiprocessors.
+        let sm = match spec.sms {
+            Some(sms) => sms.get(n as usize).copied().unwrap_or(n),
+            None => n,
+        };
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| scheduler.work(sm))).is_err() {
+            scheduler.launch.panicked();
+        }
+    });
+    let fault = scheduler.launch.fault.into_inner();
+    match fault {
+        Some(f) => Err(f),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,142 @@
+//! State of a launch in progress.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cupyrite_ptx::ir::Special;
+use parking_lot::Mutex;
+
+use super::aligned::Line;
+use super::block_state::BlockState;
+use crate::fault_report::{Fault, FaultKind, LaneFault, report};
+use crate::memory::{AddressSpace, Viewer};
+use crate::program::Program;
+
+/// Receives the output of device-side `printf`. Several threads call it concurrently.
+pub trait PrintfSink: Sync {
+    /// Receives the formatted output of one call. The sink decides what to do when its buffer is full.
+    fn emit(&self, text: &[u8]);
+}
+
+/// The graph with a kernel, which can launch other graphs.
+pub trait GraphLauncher: Sync {
+    /// `cudaGraphLaunch`: launches a graph; returns a `cudaError_t`.
+    fn launch(&self, graph: u64, stream: u64) -> u32;
+
+    /// `%current_graph_exec`: the handle of the graph with the kernel; zero if the device cannot launch it.
+    fn current(&self) -> u64;
+}
+
+/// A launch in progress, shared by its workers.
+pub struct Launch<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The address space.
+    pub space: &'a AddressSpace,
+    /// Grid dimensions.
+    pub grid: [u32; 3],
+    /// Block dimensions.
+    pub block: [u32; 3],
+    /// Threads of a block.
+    pub threads: u32,
+    /// Warps of a block.
+    pub warps: u32,
+    /// Shared memory of a block in bytes.
+    pub shared_bytes: u32,
+    /// Local memory of a thread in bytes.
+    pub local_bytes: u32,
+    /// `CU_LIMIT_STACK_SIZE`.
+    pub stack_limit: u32,
+    /// Limit of the device-side heap in bytes.
+    pub heap_limit: u64,
+    /// Receives the output of `printf`.
+    pub printf: &'a dyn PrintfSink,
+    /// Launches graphs for the kernel.
+    pub graph: Option<&'a dyn GraphLauncher>,
+    /// The device whose access rights apply.
+    pub viewer: Viewer,
+    /// Initial contents of the register files.
+    pub template: Vec<Line>,
+    /// Address and size of the parameter bank.
+    pub params: (u64, u64),
+    /// Set by another thread to cancel the launch.
+    pub cancel: &'a AtomicBool,
+    /// Whether the launch has faulted or been cancelled.
+    pub stopped: AtomicBool,
+    /// The first fault.
+    pub fault: Mutex<Option<Fault>>,
+}
+
+impl Launch<'_> {
+    /// Whether the launch has faulted or been cancelled.
+    pub fn is_stopped(&self) -> bool {
+        if self.stopped.load(Ordering::Relaxed) {
+            return true;
+        }
+        if self.cancel.load(Ordering::Relaxed) {
+            let mut slot = self.fault.lock();
+            if slot.is_none() {
+                *slot = Some(Fault::plain(FaultKind::Cancelled, String::new()));
+            }
+            self.stopped.store(true, Ordering::Relaxed);
+            return true;
+        }
+        false
+    }
+
+    /// Stops the launch with a fault, unless it has one already.
+    pub fn raise(&self, block: &BlockState, warp: u32, pc: u32, fault: &LaneFault) {
+        let mut slot = self.fault.lock();
+        if slot.is_none() {
+            let at = block.coordinates(self.block, warp, fault.lane);
+            *slot = Some(Fault {
+                kind: fault.kind,
+                report: report(self.program, self.space, &self.viewer, pc, at, fault),
+            });
+        }
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops the launch after a panic of a worker, which is a bug of the engine.
+    #[cold]
+    pub fn panicked(&self) {
+        let mut slot = self.fault.lock();
+        if slot.is_none() {
+            let text = format!(
+                "cupyrite: internal error in the CPU device while running kernel `{}`; please report it\n",
+                self.program.name
+            );
+            *slot = Some(Fault::plain(FaultKind::Trap, text));
+        }
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// A clock of about a gigahertz, as on a GPU.
+    pub fn clock(&self) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        {
+            // SAFETY: every x86-64 processor has the instruction.
+            unsafe { std::arch::x86_64::_rdtsc() }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |d| d.as_nanos() as u64)
+        }
+    }
+
+    /// Writes the block-wide special registers.
+    pub fn fill_block_specials(&self, regs: *mut u8, index: [u32; 3], worker: u32) {
+        for s in &self.program.block_specials {
+            let v = match s.special {
+                Special::Ctaid(a) | Special::ClusterId(a) => index[usize::from(a) % 3],
+                _ => worker,
+            };
+            // SAFETY: the location is a 32-bit slot of the register file.
+            let lanes = unsafe {
+                std::slice::from_raw_parts_mut(regs.add(s.at as usize).cast::<u32>(), 32)
+            };
+            lanes.fill(v);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Instructions that lanes of a warp execute together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
+
+use cupyrite_ptx::ir::{AtomOp, Type};
+
+use super::context::Context;
+use super::lanes::{ALL, LANES, first_lane, lanes};
+use super::memory::splat32;
+use super::warp::{Collective, Fragment, FragmentState, Warp};
+use crate::program::{Inst, InstKind, VOTE_NOT};
+
+/// Location of the member mask; `None` for the forms without `.sync`.
+fn members_at(inst: &Inst) -> Option<u32> {
+    match inst.kind {
+        InstKind::BarWarp => Some(inst.args.src[0]),
+        InstKind::Shfl if inst.aux & 0x80 == 0 => Some(inst.args.src[3]),
+        InstKind::Vote if inst.aux & 0x80 == 0 => Some(inst.args.src[1]),
+        InstKind::Match | InstKind::Redux | InstKind::Elect => Some(inst.args.src[1]),
+        _ => None,
+    }
+}
+
+/// Lanes whose element equals `wanted`.
+fn lanes_equal(elements: &[u32; LANES], wanted: u32) -> u32 {
+    if elements.iter().fold(0, |d, &e| d | (e ^ wanted)) == 0 {
+        return ALL;
+    }
+    (0..LANES).fold(0, |s, l| s | u32::from(elements[l] == wanted) << l)
+}
+
+/// Executes a warp collective for the lanes `active` and returns the lanes that proceed with the next instruction.
+///
+/// Lanes with the same member mask form one group, and each group is a collective of its own (PTX ISA, `vote.sync`:
+/// a thread waits for the threads of its mask to execute the instruction "with the same qualifiers and same membermask").
+/// A group is complete if every member that has not exited has arrived, at this instruction or at others with the same
+/// qualifiers and mask. Incomplete groups are parked until the missing members arrive. Groups that other instructions
+/// complete are executed and parked behind them. A lane outside its own mask, which the PTX ISA leaves undefined, receives
+/// the result of its group.
+///
+/// # Safety
+/// `regs` is a register file of the program that `inst` belongs to.
+#[inline(never)]
+pub unsafe fn run(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    pc: u32,
+    active: u32,
+) -> u32 {
+    let forced = std::mem::take(&mut w.force_collective);
+    let Some(at) = members_at(inst) else {
+        // SAFETY: upheld by the caller.
+        unsafe { run_group(cx, regs, inst, source(regs, inst), active, active) };
+        return active;
+    };
+    // SAFETY: member masks are in a 32-bit slot. They are copied, as a result may overwrite the slot.
+    let masks: [u32; LANES] = unsafe { *regs.add(at as usize).cast() };
+    let mut left = active;
+    let mut done = 0;
+    while left != 0 {
+        let members = masks[first_lane(left)];
+        let group = lanes_equal(&masks, members) & left;
+        left &= !group;
+        if members & w.live & !group != 0 {
+            let collective = Collective {
+                kind: inst.kind,
+                qualifiers: inst.aux & !VOTE_NOT,
+                redux: inst.target,
+                members,
+            };
+            let waiting = w.waiting_at(collective);
+            if !forced && members & w.live & !(group | waiting) != 0 {
+                w.park(pc, group, FragmentState::Sync(collective));
+                continue;
+            }
+            if waiting != 0 {
+                // SAFETY: upheld by the caller; `pc` is the position of `inst`.
+                unsafe { run_joined(cx, w, regs, collective, group | waiting, (pc, group)) };
+                continue;
+            }
+        }
+        // SAFETY: upheld by the caller.
+        unsafe {
+            let participating = participating(group, members);
+            run_group(cx, regs, inst, source(regs, inst), group, participating);
+        }
+        done |= group;
+    }
+    done
+}
+
+/// Lanes of a group that contribute to its result.
+fn participating(group: u32, members: u32) -> u32 {
+    if group & members == 0 {
+        group
+    } else {
+        group & members
+    }
+}
+
+/// The elements that the lanes contribute.
+fn source(regs: *mut u8, inst: &Inst) -> *const u8 {
+    regs.wrapping_add(inst.args.src[0] as usize)
+}
+
+/// Executes a collective that the lanes `group` have reached at several instructions: the fragments that wait at it, and
+/// `running` (position and lanes), which completes it. All of them become ready behind their instructions.
+///
+/// # Safety
+/// `regs` is a register file of the program. The lanes of `running` are at an instruction of `collective`, which holds for
+/// the waiting fragments because they were parked there.
+#[cold]
+#[inline(never)]
+unsafe fn run_joined(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    collective: Collective,
+    group: u32,
+    running: (u32, u32),
+) {
+    let program = cx.program;
+    let participating = participating(group, collective.members);
+    w.park(running.0, running.1, FragmentState::Sync(collective));
+    let waiting = |f: &&mut Fragment| f.state == FragmentState::Sync(collective);
+    // Each instruction has its elements in a register of its own.
+    let mut elements = [0u64; LANES];
+    for f in w.fragments.iter_mut().filter(waiting) {
+        // SAFETY: the operands lie in the register file, which the caller upholds.
+        unsafe { gather(regs, &program.code[f.pc as usize], f.mask, &mut elements) };
+    }
+    for f in w.fragments.iter_mut().filter(waiting) {
+        let mut inst = program.code[f.pc as usize];
+        // `gather` has applied the negation.
+        inst.aux = collective.qualifiers;
+        // SAFETY: upheld by the caller; `elements` has the elements of all lanes, in the shape of the source.
+        unsafe {
+            run_group(
+                cx,
+                regs,
+                &inst,
+                elements.as_ptr().cast(),
+                f.mask,
+                participating,
+            )
+        };
+        f.pc += 1;
+        f.state = FragmentState::Ready;
+    }
+}
+
+/// Copies the contributions of the lanes `from` at `inst` into `elements`, in the shape of the source register.
+///
+/// # Safety
+/// `regs` is a register file of the program that `inst` belongs to.
+unsafe fn gather(regs: *mut u8, inst: &Inst, from: u32, elements: &mut [u64; LANES]) {
+    let source = source(regs, inst);
+    let words = elements.as_mut_ptr().cast::<u32>();
+    // SAFETY: sources are predicates (`vote`), 64-bit slots (`match.b64`) or 32-bit slots; `elements` has room for each.
+    unsafe {
+        match inst.kind {
+            InstKind::Vote => {
+                let p = *source.cast::<u32>();
+                let p = if inst.aux & VOTE_NOT != 0 { !p } else { p };
+                *words = *words & !from | p & from;
+            }
+            InstKind::Match if inst.aux & 2 != 0 => {
+                for l in lanes(from) {
+                    elements[l] = *source.cast::<u64>().add(l);
+                }
+            }
+            InstKind::Shfl | InstKind::Match | InstKind::Redux => {
+                for l in lanes(from) {
+                    *words.add(l) = *source.cast::<u32>().add(l);
+                }
+            }
+            // The others have no elements.
+            _ => {}
+        }
+    }
+}
+
+/// Executes a warp collective for one group: the lanes `participating` contribute their elements of `source`, the lanes
+/// `active` receive the result.
+///
+/// # Safety
+/// `regs` is a register file of the program that `inst` belongs to. `source` has the shape of the source register.
+unsafe fn run_group(
+    cx: &mut Context<'_>,
+    regs: *mut u8,
+    inst: &Inst,
+    source: *const u8,
+    active: u32,
+    participating: u32,
+) {
+    // SAFETY: the operands lie in the register file and have the shapes that the compiler chose.
+    unsafe {
+        let slot = |at: u32| regs.add(at as usize).cast::<u32>();
+        let set_pred = |at: u32, bits: u32| {
+            let p = slot(at);
+            *p = *p & !active | bits & active;
+        };
+        match inst.kind {
+            InstKind::Shfl => shfl(regs, inst, source, active),
+            InstKind::Vote => {
+                let p = *source.cast::<u32>();
+                let p = if inst.aux & VOTE_NOT != 0 { !p } else { p };
+                let yes = p & participating;
+                let flag = |b: bool| if b { ALL } else { 0 };
+                match inst.aux & 3 {
+                    0 => set_pred(inst.args.dst[0], flag(yes == participating)),
+                    1 => set_pred(inst.args.dst[0], flag(yes != 0)),
+                    2 => set_pred(inst.args.dst[0], flag(yes == participating || yes == 0)),
+                    _ => splat32(regs, inst.args.dst[0], yes, active),
+                }
+            }
+            InstKind::Match => {
+                let value = |l: usize| {
+                    if inst.aux & 2 != 0 {
+                        *source.cast::<u64>().add(l)
+                    } else {
+                        u64::from(*source.cast::<u32>().add(l))
+                    }
+                };
+                let values: [u64; LANES] = std::array::from_fn(value);
+                let equal = |v: u64| {
+                    (0..LANES).fold(0u32, |s, l| {
+                        s | u32::from(values[l] == v && participating >> l & 1 != 0) << l
+                    })
+                };
+                if inst.aux & 1 != 0 {
+                    let all = equal(values[first_lane(participating)]) == participating;
+                    splat32(
+                        regs,
+                        inst.args.dst[0],
+                        if all { participating } else { 0 },
+                        active,
+                    );
+                    set_pred(inst.args.dst[1], if all { ALL } else { 0 });
+                } else {
+                    for l in lanes(active) {
+                        *slot(inst.args.dst[0]).add(l) = equal(values[l]);
+                    }
+                }
+            }
+            InstKind::Redux => {
+                let op = cx.program.redux[inst.target as usize];
+                let mut it = lanes(participating).map(|l| *source.cast::<u32>().add(l));
+                let mut r = it.next().unwrap_or(0);
+                if op.abs {
+                    r &= 0x7fff_ffff;
+                }
+                for v in it {
+                    r = redux(op.op, op.ty, op.abs, op.nan, r, v);
+                }
+                splat32(regs, inst.args.dst[0], r, active);
+            }
+            InstKind::Elect => {
+                let leader = participating.trailing_zeros();
+                splat32(regs, inst.args.dst[0], leader, active);
+                set_pred(inst.args.dst[1], 1 << (leader & 31));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// One step of `redux`: combines two values.
+fn redux(op: AtomOp, ty: Type, abs: bool, nan: bool, a: u32, b: u32) -> u32 {
+    if ty == Type::F32 {
+        let (x, mut y) = (f32::from_bits(a), f32::from_bits(b));
+        if abs {
+            y = y.abs();
+        }
+        if nan && (x.is_nan() || y.is_nan()) {
+            return 0x7fff_ffff;
+        }
+        let r = match op {
+            AtomOp::Min if x == y => {
+                if x.is_sign_negative() {
+                    x
+                } else {
+                    y
+                }
+            }
+            AtomOp::Max if x == y => {
+                if x.is_sign_negative() {
+                    y
+                } else {
+                    x
+                }
+            }
+            AtomOp::Min => x.min(y),
+            _ => x.max(y),
+        };
+        return if r.is_nan() { 0x7fff_ffff } else { r.to_bits() };
+    }
+    match op {
+        AtomOp::Min if ty.is_signed() => (a as i32).min(b as i32) as u32,
+        AtomOp::Max if ty.is_signed() => (a as i32).max(b as i32) as u32,
+        AtomOp::Min => a.min(b),
+        AtomOp::Max => a.max(b),
+        AtomOp::And => a & b,
+        AtomOp::Or => a | b,
+        AtomOp::Xor => a ^ b,
+        _ => a.wrapping_add(b),
+    }
+}
+
+/// `shfl`. Groups need no distinction: a lane only reads the lane that it names.
+unsafe fn shfl(regs: *mut u8, inst: &Inst, source: *const u8, active: u32) {
+    // SAFETY: the sources and the first destination are 32-bit slots, the second destination is a predicate.
+    unsafe {
+        let slot = |at: u32| regs.add(at as usize).cast::<u32>();
+        let values: [u32; LANES] = *source.cast();
+        let b: [u32; LANES] = *slot(inst.args.src[1]).cast();
+        let c: [u32; LANES] = *slot(inst.args.src[2]).cast();
+        let dst = slot(inst.args.dst[0]);
+        let mut inside = 0u32;
+        for lane in 0..32u32 {
+            if active >> lane & 1 == 0 {
+                continue;
+            }
+            let l = lane as usize;
+            let bval = b[l] & 31;
+            let segment = c[l] >> 8 & 31;
+            let max = (lane & segment) | (c[l] & 31 & !segment);
+            let min = lane & segment;
+            let (from, ok) = match inst.aux & 3 {
+                0 => {
+                    let j = lane as i32 - bval as i32;
+                    (j, j >= max as i32)
+                }
+                1 => {
+                    let j = (lane + bval) as i32;
+                    (j, j <= max as i32)
+                }
+                2 => {
+                    let j = (lane ^ bval) as i32;
+                    (j, j <= max as i32)
+                }
+                _ => {
+                    let j = (min | (bval & !segment)) as i32;
+                    (j, j <= max as i32)
+                }
+            };
+            let from = if ok { from as u32 & 31 } else { lane };
+            inside |= u32::from(ok) << lane;
+            // The value of a lane that does not participate is unspecified.
+            *dst.add(l) = values[from as usize];
+        }
+        let p = slot(inst.args.dst[1]);
+        *p = *p & !active | inside;
+    }
+}

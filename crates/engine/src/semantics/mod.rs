@@ -1,0 +1,6 @@
+//! What instructions compute.
+//!
+//! Belongs here: functions from the values of operands to the value of the result, as the PTX ISA defines them. Does not
+//! belong here: where the operands are and in which order instructions run (`compile`, `run`).
+
+pub mod lane;

@@ -1,0 +1,59 @@
+//! The environment variables that the engine reads. An empty variable counts as unset.
+
+use std::env;
+use std::fmt;
+
+/// The message about a variable with an invalid value, or about an unknown one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidSetting(String);
+
+impl InvalidSetting {
+    /// An error with this message.
+    pub fn new(message: String) -> InvalidSetting {
+        InvalidSetting(message)
+    }
+}
+
+impl fmt::Display for InvalidSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Reads a variable with `parse`; `None` if it is unset or empty.
+///
+/// # Errors
+/// `parse` returns `None`: the message says what was `expected`.
+pub fn read<T>(
+    variable: &'static str,
+    expected: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, InvalidSetting> {
+    let value = env::var_os(variable).unwrap_or_default();
+    let value = value.to_string_lossy();
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let invalid = || InvalidSetting(format!("{variable}='{value}': expected {expected}"));
+    parse(value.trim()).map(Some).ok_or_else(invalid)
+}
+
+/// `CUPYRITE_CPU_THREADS`: number of threads that run blocks.
+///
+/// # Errors
+/// The value is not an integer from 1.
+pub fn threads() -> Result<Option<usize>, InvalidSetting> {
+    read("CUPYRITE_CPU_THREADS", "an integer from 1", |text| {
+        text.parse().ok().filter(|&n| n > 0)
+    })
+}
+
+/// `CUPYRITE_CPU_MEMORY`: memory of a device in bytes.
+///
+/// # Errors
+/// The value is not a number of bytes.
+pub fn memory() -> Result<Option<u64>, InvalidSetting> {
+    read("CUPYRITE_CPU_MEMORY", "a number of bytes", |text| {
+        text.parse().ok().filter(|&n| n > 0)
+    })
+}

@@ -1,0 +1,311 @@
+//! Faults of kernels, and errors of loading and launching.
+
+use std::sync::Arc;
+
+use cupyrite_engine::memory::AddressSpace;
+use cupyrite_engine::{FaultKind, Image, LoadErrorKind};
+
+use crate::harness::{Buffer, Launch, module};
+
+const INDEX: &str = "
+    .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;
+    ld.param.u64 %rd1, [p0];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    mul.wide.u32 %rd2, %r4, 4;
+    add.s64 %rd3, %rd1, %rd2;
+";
+
+#[test]
+fn a_store_past_the_end_is_reported_with_its_thread_and_source_line() {
+    let body = format!(
+        "{INDEX}
+    .loc 1 7 3
+    st.global.u32 [%rd3+8], %r4;
+    ret;"
+    );
+    let ptx = format!("{}\n.file 1 \"saxpy.cu\"\n", module("", 1, &body));
+    let out = Buffer::zeros(64);
+    let fault = Launch::new(2, 32).run(&ptx, &[out.addr]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    for part in [
+        "kernel `k`",
+        "block (1, 0, 0), thread (30, 0, 0)",
+        "`st.global.u32`: store of 4 bytes",
+        "0 bytes past the end of a 256-byte allocation",
+        "saxpy.cu:7",
+    ] {
+        assert!(fault.report.contains(part), "{part}: {}", fault.report);
+    }
+    assert_eq!(out.get()[63], 61);
+}
+
+/// The report of a kernel with three small variables, which lie one after the other in 512-byte slots.
+fn report_of(body: &str) -> String {
+    let variables = ".global .align 4 .u32 four[4]; .const .align 4 .u32 table[3] = {1, 2, 3};
+        .global .align 1 .b8 text[7];";
+    let body = format!(
+        ".reg .pred %p<4>; .reg .b32 %r<32>; .reg .b64 %rd<16>;\nmov.u32 %r3, %tid.x;\n{body}\nret;"
+    );
+    // No other test allocates between them.
+    let space = Arc::new(AddressSpace::new(16 << 20));
+    let launched = Launch::new(1, 1).run_in(&space, &module(variables, 0, &body), &[]);
+    launched.unwrap_err().report
+}
+
+#[test]
+fn the_variable_that_the_address_comes_from_is_named() {
+    let indexed = |index: i64| {
+        report_of(&format!(
+            "cvt.s64.s32 %rd1, %r3; mov.u64 %rd2, four; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3+{}], %r3;",
+            4 * index
+        ))
+    };
+    for (index, expected) in [
+        (
+            4,
+            "0 bytes past the end of a 16-byte global variable `four` at 0x",
+        ),
+        (-1, "4 bytes before a 16-byte global variable `four` at 0x"),
+        // Nearer to the next variable.
+        (
+            126,
+            "488 bytes past the end of a 16-byte global variable `four` at 0x",
+        ),
+    ] {
+        let report = indexed(index);
+        assert!(report.contains(expected), "{expected}: {report}");
+        assert_eq!(report.matches("variable").count(), 1, "{report}");
+    }
+    // In the next variable, which is read-only.
+    let report = indexed(128);
+    assert!(
+        report.contains("496 bytes past the end of a 16-byte global variable `four`"),
+        "{report}"
+    );
+    assert!(
+        report.contains(", in a 12-byte constant variable `table`"),
+        "{report}"
+    );
+    let report = report_of("mov.u64 %rd1, table; ld.const.u32 %r1, [%rd1+16];");
+    assert!(
+        report.contains("4 bytes past the end of a 12-byte constant variable `table`"),
+        "{report}"
+    );
+    let report = report_of("mov.u64 %rd1, table; cvta.const.u64 %rd2, %rd1; st.u32 [%rd2+4], %r3;");
+    assert!(
+        report.contains("byte 4 of a 12-byte constant variable `table`"),
+        "{report}"
+    );
+    assert!(report.contains("which is read-only"), "{report}");
+}
+
+#[test]
+fn an_address_of_two_variables_or_none_names_its_neighbours() {
+    // 488 bytes past `four`, 8 bytes before `table`.
+    let either = report_of(
+        "setp.eq.u32 %p1, %r3, 0; mov.u64 %rd1, four; mov.u64 %rd2, text; selp.b64 %rd3, %rd1, %rd2, %p1;
+         st.global.u32 [%rd3+504], %r3;",
+    );
+    let loaded =
+        report_of("mov.u64 %rd1, four; or.b64 %rd2, %rd1, 0; st.global.u32 [%rd2+504], %r3;");
+    for report in [either, loaded] {
+        let expected = "8 bytes before a 12-byte constant variable `table`";
+        assert!(report.contains(expected), "{report}");
+        let expected = ", 488 bytes past the end of a 16-byte global variable `four`";
+        assert!(report.contains(expected), "{report}");
+    }
+}
+
+#[test]
+fn a_report_without_a_source_line_says_how_to_get_it() {
+    let (_, report) = kind_of("ld.global.u32 %r5, [%rd3];", 0);
+    assert!(report.contains("lineinfo=True"), "{report}");
+    let ptx = module("", 0, ".file 1 \"a.cu\"\n.loc 1 7 3\ntrap;");
+    let fault = Launch::new(1, 1).run(&ptx, &[]).unwrap_err();
+    assert!(!fault.report.contains("lineinfo"), "{}", fault.report);
+}
+
+fn kind_of(body: &str, arg: u64) -> (FaultKind, String) {
+    let f = Launch::new(1, 32)
+        .run(&module("", 1, &format!("{INDEX}{body}\n ret;")), &[arg])
+        .unwrap_err();
+    (f.kind, f.report)
+}
+
+#[test]
+fn invalid_null_and_misaligned_addresses() {
+    let out = Buffer::zeros(64);
+    let (kind, report) = kind_of("ld.global.u32 %r5, [%rd3];", 0);
+    assert_eq!(kind, FaultKind::IllegalAddress);
+    assert!(report.contains("null"), "{report}");
+    let (kind, _) = kind_of("ld.u64 %rd4, [%rd1];", 0xdead_beef_dead_beef);
+    assert_eq!(kind, FaultKind::IllegalAddress);
+    let (kind, report) = kind_of("ld.global.u32 %r5, [%rd3];", out.addr + 2);
+    assert_eq!(kind, FaultKind::MisalignedAddress);
+    assert!(report.contains("not a multiple of 4"), "{report}");
+    let (kind, _) = kind_of("ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd1+4];", out.addr);
+    assert_eq!(kind, FaultKind::MisalignedAddress);
+    let (kind, _) = kind_of("atom.global.add.u32 %r5, [%rd1+1000000], 1;", out.addr);
+    assert_eq!(kind, FaultKind::IllegalAddress);
+    let (kind, _) = kind_of("ld.u64 %rd4, [%rd1+-9];", u64::MAX);
+    assert_eq!(kind, FaultKind::IllegalAddress);
+}
+
+#[test]
+fn shared_and_local_accesses_are_bounds_checked() {
+    let (kind, report) = kind_of(
+        ".shared .u32 s[4]; mov.u32 %r5, s; shl.b32 %r6, %r3, 2; add.u32 %r5, %r5, %r6; st.shared.u32 [%r5], %r6;",
+        0,
+    );
+    assert_eq!(kind, FaultKind::IllegalAddress);
+    assert!(report.contains("thread (4, 0, 0)"), "{report}");
+    assert!(report.contains("16 bytes"), "{report}");
+    let (kind, _) = kind_of(
+        ".local .u32 a[4]; mov.u64 %rd4, a; add.s64 %rd4, %rd4, 1000000; st.local.u32 [%rd4], %r3;",
+        0,
+    );
+    assert_eq!(kind, FaultKind::IllegalAddress);
+    let (kind, _) = kind_of("mov.u32 %r5, 0xfffffffe; ld.shared.u32 %r6, [%r5];", 0);
+    assert_eq!(kind, FaultKind::IllegalAddress);
+}
+
+#[test]
+fn vector_loads_may_end_behind_shared_memory() {
+    // 28 bytes of dynamic shared memory. Addresses are those of the state space or generic.
+    let shared = |body: &str| {
+        let out = Buffer::zeros(4);
+        let mut l = Launch::new(1, 1);
+        l.shared = 28;
+        let body = format!(
+            "{INDEX}
+    mov.u32 %r5, s; mov.u32 %r6, 7; cvt.u64.u32 %rd4, %r5; cvta.shared.u64 %rd4, %rd4; mov.u32 %r10, 0;
+    mov.u32 %r11, 0; mov.u32 %r12, 0; mov.u32 %r13, 0;
+    st.shared.u32 [%r5+16], %r6; st.shared.u32 [%r5+24], %r6;
+    {body}
+    st.global.v4.u32 [%rd1], {{%r10, %r11, %r12, %r13}};
+    ret;"
+        );
+        l.run(
+            &module(".extern .shared .align 16 .b8 s[];", 1, &body),
+            &[out.addr],
+        )
+        .map(|_| out.get())
+        .map_err(|f| f.kind)
+    };
+    const VECTOR: &str = "{%r10, %r11, %r12, %r13}";
+    for load in ["ld.shared.v4.u32", "ld.volatile.shared.v4.u32"] {
+        let got = shared(&format!("{load} {VECTOR}, [%r5+16];")).unwrap();
+        assert_eq!(got[..3], [7, 0, 7], "{load}");
+    }
+    let got = shared(&format!("ld.v4.u32 {VECTOR}, [%rd4+16];")).unwrap();
+    assert_eq!(got[..3], [7, 0, 7]);
+    shared("ld.shared.u64 %rd5, [%r5+24];").unwrap();
+    // Loads that begin behind it, and all other accesses that leave it, are faults.
+    for wrong in [
+        "ld.shared.u32 %r10, [%r5+28];",
+        "ld.u32 %r10, [%rd4+28];",
+        "ld.shared.v4.u32 {%r10, %r11, %r12, %r13}, [%r5+32];",
+        "st.shared.v4.u32 [%r5+16], {%r10, %r11, %r12, %r13};",
+        "st.v4.u32 [%rd4+16], {%r10, %r11, %r12, %r13};",
+        "atom.shared.add.u64 %rd5, [%r5+24], %rd1;",
+    ] {
+        assert_eq!(shared(wrong), Err(FaultKind::IllegalAddress), "{wrong}");
+    }
+}
+
+#[test]
+fn constant_memory_is_read_only() {
+    let head = ".const .u32 c[2] = {1, 2};";
+    let body = "
+    .reg .b32 %r<4>; .reg .b64 %rd<4>;
+    ld.param.u64 %rd2, [p0];
+    mov.u64 %rd1, c;
+    cvta.const.u64 %rd1, %rd1;
+    mov.u32 %r1, 5;
+    st.u32 [%rd1], %r1;
+    ret;";
+    let fault = Launch::new(1, 1)
+        .run(&module(head, 1, body), &[0])
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    assert!(fault.report.contains("read-only"), "{}", fault.report);
+}
+
+#[test]
+fn traps_and_deadlocks_at_barriers() {
+    let (kind, _) = kind_of("trap;", 0);
+    assert_eq!(kind, FaultKind::Trap);
+    let (kind, report) = kind_of("bar.sync 1, 96;", 0);
+    assert_eq!(kind, FaultKind::Trap);
+    assert!(report.contains("32 of 96 threads at barrier 1"), "{report}");
+    let (kind, _) = kind_of("mov.u32 %r5, 77; bar.sync %r5;", 0);
+    assert_eq!(kind, FaultKind::IllegalInstruction);
+}
+
+#[test]
+fn a_failed_assertion_has_the_format_of_a_gpu() {
+    let head = "
+.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
+.global .align 1 .b8 expr[] = {120, 62, 48, 0};
+.global .align 1 .b8 file[] = {97, 46, 99, 117, 0};
+.global .align 1 .b8 func[] = {102, 40, 41, 0};
+";
+    let body = format!(
+        "{INDEX}
+    setp.ne.u32 %p1, %r4, 5;
+    @%p1 bra D;
+    .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;
+    mov.u64 %rd4, expr; st.param.b64 [a], %rd4;
+    mov.u64 %rd5, file; st.param.b64 [b], %rd5;
+    st.param.b32 [c], 12;
+    mov.u64 %rd6, func; st.param.b64 [d], %rd6;
+    st.param.b64 [e], 1;
+    call __assertfail, (a, b, c, d, e);
+D:  ret;"
+    );
+    let fault = Launch::new(1, 32)
+        .run(&module(head, 1, &body), &[0])
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Assert);
+    let line = "a.cu:12: f(): block: [0,0,0], thread: [5,0,0] Assertion `x>0` failed.";
+    assert!(fault.report.contains(line), "{}", fault.report);
+}
+
+#[test]
+fn launches_that_exceed_a_limit_are_refused() {
+    let ptx = module("", 0, "ret;");
+    let fault = Launch::new(1, 2048).run(&ptx, &[]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::LaunchOutOfResources);
+    let mut l = Launch::new(1, 32);
+    l.shared = 1 << 20;
+    let fault = l.run(&ptx, &[]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::LaunchOutOfResources);
+}
+
+#[test]
+fn invalid_modules_are_refused() {
+    let kind = |ptx: &str| Image::load(ptx, AddressSpace::global()).unwrap_err().kind;
+    assert_eq!(kind("garbage"), LoadErrorKind::InvalidPtx);
+    assert_eq!(
+        kind(".version 99.0\n.target sm_89\n.address_size 64\n"),
+        LoadErrorKind::UnsupportedPtxVersion
+    );
+    let call = module(".extern .func missing();", 0, "call missing; ret;");
+    assert_eq!(kind(&call), LoadErrorKind::UnresolvedSymbol);
+}
+
+#[test]
+fn an_unknown_instruction_disables_only_its_kernel() {
+    let ptx = "
+.version 8.3
+.target sm_90a
+.address_size 64
+.visible .entry good() { ret; }
+.visible .entry bad() { barrier.cluster.arrive; ret; }
+";
+    let image = Image::load(ptx, AddressSpace::global()).unwrap();
+    assert_eq!(image.kernel("good").unwrap().unsupported(), None);
+    let why = image.kernel("bad").unwrap().unsupported().unwrap();
+    assert!(why.contains("barrier.cluster"), "{why}");
+}
