@@ -402,10 +402,10 @@ impl TextureForm {
         let (object, sampler, c) = brackets(r)?;
         let (layer, coordinates) = Self::split(r, geometry, &c)?;
         let n = geometry.components();
-        let detail = if mods.has("level") {
+        let detail = if mods.has(Word::Level) {
             let lod = r.operand("a level of detail")?;
             Detail::Level(r.words(&lod, 1, "the level of detail")?.remove(0))
-        } else if mods.has("grad") {
+        } else if mods.has(Word::Grad) {
             let (x, y) = (r.operand("a gradient")?, r.operand("a second gradient")?);
             Detail::Gradient(r.words(&x, n, "a gradient")?, r.words(&y, n, "a gradient")?)
         } else {
@@ -436,7 +436,9 @@ impl TextureForm {
                 compare,
             }
         } else {
-            let component = ["r", "g", "b", "a"].iter().position(|c| mods.has(c));
+            let component = [Word::R, Word::G, Word::B, Word::A]
+                .iter()
+                .position(|c| mods.has(*c));
             let Some(component) = component else {
                 return malformed(0, "'tld4' names no component");
             };
@@ -486,8 +488,8 @@ impl TextureForm {
         {
             return malformed(0, format!("'{}' has no such geometry", r.instr.op));
         }
-        let formatted = mods.has("p");
-        if formatted == mods.has("b") || formatted && r.instr.op == Op::Suld {
+        let formatted = mods.has(Word::P);
+        if formatted == mods.has(Word::B) || formatted && r.instr.op == Op::Suld {
             return malformed(0, format!("'{}' is of the form '.b' or '.p'", r.instr.op));
         }
         let outside = r.bounds();
@@ -602,7 +604,7 @@ impl TextureForm {
         let object = r.operand("an object")?;
         handle(r, &object)?;
         let mut level = None;
-        if mods.has("level") {
+        if mods.has(Word::Level) {
             if surface || !matches!(what, Query::Width | Query::Height | Query::Depth) {
                 return malformed(0, "only extents can be queried by level");
             }

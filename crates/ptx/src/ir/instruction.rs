@@ -42,7 +42,7 @@ impl Instr {
 
     /// Whether this is a `.red` form of a block barrier.
     pub fn is_barrier_reduction(&self) -> bool {
-        matches!(self.op, Op::Bar | Op::Barrier) && self.mods.has("red")
+        matches!(self.op, Op::Bar | Op::Barrier) && self.mods.has(Word::Red)
     }
 
     /// Whether this is a call through a register.
@@ -166,8 +166,8 @@ pub struct Mods {
 
 impl Mods {
     /// Whether `word` is one of [`Mods::other`].
-    pub fn has(&self, word: &str) -> bool {
-        self.other.iter().any(|w| w.text() == word)
+    pub fn has(&self, word: Word) -> bool {
+        self.other.contains(&word)
     }
 }
 

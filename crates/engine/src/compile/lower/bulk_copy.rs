@@ -1,6 +1,6 @@
 //! Lowering of bulk copies: `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`.
 
-use cupyrite_ptx::ir::{Base, Instr, Op, Operand, Space, Type};
+use cupyrite_ptx::ir::{Base, Instr, Op, Operand, Space, Type, Word};
 
 use super::Lower;
 use crate::compile::unit::CompileError;
@@ -8,22 +8,22 @@ use crate::program::{BulkAddress, BulkDirection, BulkOp, BulkSide, Inst, InstKin
 use crate::semantics::lane::Slot;
 
 /// Modifiers of forms that the CPU device does not implement, and the name of each form.
-const MISSING: [(&str, &str); 8] = [
-    ("im2col", "im2col mode"),
-    ("im2col::w", "im2col mode"),
-    ("im2col::w::128", "im2col mode"),
-    ("im2col_no_offs", "im2col mode"),
-    ("tile::gather4", "gathers"),
-    ("tile::scatter4", "scatters"),
-    ("multicast::cluster", "multicast to a cluster"),
-    ("cp_mask", "byte masks"),
+const MISSING: [(Word, &str); 8] = [
+    (Word::Im2col, "im2col mode"),
+    (Word::Im2colW, "im2col mode"),
+    (Word::Im2colW128, "im2col mode"),
+    (Word::Im2colNoOffs, "im2col mode"),
+    (Word::TileGather4, "gathers"),
+    (Word::TileScatter4, "scatters"),
+    (Word::MulticastCluster, "multicast to a cluster"),
+    (Word::CpMask, "byte masks"),
 ];
 
 impl Lower<'_, '_> {
     /// `cp.async.bulk`, `cp.reduce.async.bulk`. Copies complete at once, so that the group forms do nothing.
     pub fn bulk_copy(&mut self, i: &Instr) -> Result<(), CompileError> {
         let mods = &i.mods;
-        if mods.has("commit_group") || mods.has("wait_group") || mods.has("prefetch") {
+        if mods.has(Word::CommitGroup) || mods.has(Word::WaitGroup) || mods.has(Word::Prefetch) {
             return Ok(());
         }
         for (word, what) in MISSING {
@@ -65,7 +65,7 @@ impl Lower<'_, '_> {
             }
         };
         let barrier_at = if tensor { 2 } else { 3 };
-        let mbarrier = if mods.has("mbarrier::complete_tx::bytes") {
+        let mbarrier = if mods.has(Word::MbarrierCompleteTxBytes) {
             let object = self.operand(i, barrier_at)?.clone();
             Some(self.bulk_address(&object, Some(Space::Shared), &mut list)?)
         } else {

@@ -1,6 +1,6 @@
 //! Lowering of block barriers and of warp collectives.
 
-use cupyrite_ptx::ir::{AtomOp, Instr, Op, Operand, Type};
+use cupyrite_ptx::ir::{AtomOp, Instr, Op, Operand, Type, Word};
 
 use super::Lower;
 use crate::compile::unit::CompileError;
@@ -17,7 +17,7 @@ impl Lower<'_, '_> {
             Some(AtomOp::And) if red => BarrierMode::RedAnd,
             Some(AtomOp::Popc) if red => BarrierMode::RedPopc,
             _ if red => BarrierMode::RedOr,
-            _ if i.mods.has("arrive") => BarrierMode::Arrive,
+            _ if i.mods.has(Word::Arrive) => BarrierMode::Arrive,
             _ => BarrierMode::Sync,
         };
         let mut list = Vec::new();
@@ -151,7 +151,7 @@ impl Lower<'_, '_> {
 
     fn match_values(&mut self, i: &Instr) -> Result<(), CompileError> {
         let ty = i.types.first().copied().unwrap_or(Type::B32);
-        let all = i.mods.has("all");
+        let all = i.mods.has(Word::All);
         let mut list = Vec::new();
         let mut inst = Inst::new(InstKind::Match);
         inst.aux = u16::from(all) | if ty.bits() == 64 { 2 } else { 0 };

@@ -1,6 +1,6 @@
 //! Lowering of `mbarrier` instructions.
 
-use cupyrite_ptx::ir::{Instr, Op, Type};
+use cupyrite_ptx::ir::{Instr, Op, Type, Word};
 
 use super::Lower;
 use crate::compile::unit::CompileError;
@@ -12,35 +12,36 @@ impl Lower<'_, '_> {
     pub fn mbarrier(&mut self, i: &Instr) -> Result<(), CompileError> {
         let mods = &i.mods;
         let copy = i.op == Op::CpAsync;
-        if copy && !mods.has("noinc") {
+        if copy && !mods.has(Word::Noinc) {
             // Without `.noinc` the pending count rises by one and falls by one: the copies are complete.
             return Ok(());
         }
         let mut list = Vec::new();
-        if mods.has("pending_count") {
+        if mods.has(Word::PendingCount) {
             // The low bits of the state.
             let state = self.source(self.operand(i, 1)?, Slot::R64, Type::B64, &mut list)?;
             let mut inst = Inst::new(InstKind::PendingCount);
             inst.args.src[0] = state;
             return self.with_result(i, inst, Slot::R32, list);
         }
-        let kind = if mods.has("init") {
+        let kind = if mods.has(Word::Init) {
             MbarrierAction::Init
-        } else if mods.has("inval") {
+        } else if mods.has(Word::Inval) {
             MbarrierAction::Inval
-        } else if mods.has("complete_tx") {
+        } else if mods.has(Word::CompleteTx) {
             MbarrierAction::CompleteTransactions
-        } else if mods.has("expect_tx") && !mods.has("arrive") && !mods.has("arrive_drop") {
+        } else if mods.has(Word::ExpectTx) && !mods.has(Word::Arrive) && !mods.has(Word::ArriveDrop)
+        {
             MbarrierAction::ExpectTransactions
-        } else if mods.has("arrive") || mods.has("arrive_drop") || copy {
+        } else if mods.has(Word::Arrive) || mods.has(Word::ArriveDrop) || copy {
             MbarrierAction::Arrive {
-                expect: mods.has("expect_tx"),
-                drop: mods.has("arrive_drop"),
-                open: mods.has("noComplete"),
+                expect: mods.has(Word::ExpectTx),
+                drop: mods.has(Word::ArriveDrop),
+                open: mods.has(Word::NoComplete),
             }
-        } else if mods.has("parity") {
+        } else if mods.has(Word::Parity) {
             MbarrierAction::WaitParity
-        } else if mods.has("test_wait") || mods.has("try_wait") {
+        } else if mods.has(Word::TestWait) || mods.has(Word::TryWait) {
             MbarrierAction::Wait
         } else {
             return Err(self.unimplemented(i));

@@ -10,7 +10,8 @@ mod memory;
 mod operands;
 mod texture;
 
-use cupyrite_ptx::ir::{Instr, LabelId, Op, OpClass, Operand, Space, Type, VarId};
+use cupyrite_ptx::ir::{Instr, LabelId, Op, OpClass, Operand, Space, Type, VarId, Word};
+use cupyrite_ptx::isa::Support;
 
 pub use operands::simplify;
 
@@ -188,6 +189,9 @@ impl<'m> Lower<'_, 'm> {
     }
 
     fn instruction(&mut self, i: &Instr) -> Result<(), CompileError> {
+        if i.form.support == Support::Refused {
+            return Err(self.unimplemented(i));
+        }
         match i.op.class() {
             OpClass::Arithmetic | OpClass::Video => match self.unit().selected[self.at] {
                 Some(s) => {
@@ -215,7 +219,7 @@ impl<'m> Lower<'_, 'm> {
             OpClass::Fence => self.emit_kind(InstKind::Fence, i),
             OpClass::Mbarrier => self.mbarrier(i),
             OpClass::AsyncCopy => match i.op {
-                Op::CpAsync if i.mods.has("mbarrier") => self.mbarrier(i),
+                Op::CpAsync if i.mods.has(Word::Mbarrier) => self.mbarrier(i),
                 Op::CpAsync => self.cp_async(i),
                 Op::CpAsyncBulk | Op::CpReduceAsync => self.bulk_copy(i),
                 _ => Err(self.unimplemented(i)),

@@ -7,7 +7,7 @@ use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::lanes::lane;
 use super::operation::{OpFn, Selected};
 use super::rounding::{RN, RNA, RZ};
-use cupyrite_ptx::ir::{Instr, Op, Rounding, Type};
+use cupyrite_ptx::ir::{Instr, Op, Rounding, Type, Word};
 
 /// Selects the function of a conversion of these formats.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
@@ -208,9 +208,9 @@ fn pack_integers(i: &Instr) -> Option<Selected> {
         Type::U8 => (clamp!(0, 0xff, 8), true),
         Type::S8 => (clamp!(-0x80, 0x7f, 8), true),
         // `Type::Packed` has the width of a sub-byte type; its name determines whether it is signed.
-        Type::Packed(4) if i.mods.has("u4") => (clamp!(0, 0xf, 4), true),
+        Type::Packed(4) if i.mods.has(Word::U4) => (clamp!(0, 0xf, 4), true),
         Type::Packed(4) => (clamp!(-8, 7, 4), true),
-        Type::Packed(2) if i.mods.has("u2") => (clamp!(0, 3, 2), true),
+        Type::Packed(2) if i.mods.has(Word::U2) => (clamp!(0, 3, 2), true),
         Type::Packed(2) => (clamp!(-2, 1, 2), true),
         _ => return None,
     };

@@ -7,7 +7,7 @@
 use super::lanes::lane;
 use super::operation::{OpFn, Selected};
 use super::rounding::{RM, RN, RNA, RP, RZ, narrow_odd, odd_sum};
-use cupyrite_ptx::ir::{Instr, Op, Type};
+use cupyrite_ptx::ir::{Instr, Op, Type, Word};
 
 /// The canonical NaN of half precision.
 pub const NAN16: u16 = 0x7fff;
@@ -247,7 +247,7 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
         | flag(m.relu, RELU)
         | flag(m.nan, NAN)
         | flag(m.xorsign, XORSIGN);
-    if m.has("oob") {
+    if m.has(Word::Oob) {
         return None;
     }
     /// Expands to one function per type; `$one` is 1.0.

@@ -3,7 +3,7 @@
 
 use super::lanes::lane;
 use super::operation::{OpFn, Selected};
-use cupyrite_ptx::ir::{AtomOp, ClampMode, Cmp, Instr, Mods, Op, Operand, Selector, Type};
+use cupyrite_ptx::ir::{AtomOp, ClampMode, Cmp, Instr, Mods, Op, Operand, Selector, Type, Word};
 
 /// Selects the function of a video instruction.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
@@ -201,9 +201,9 @@ fn vmad(i: &Instr) -> Option<Selected> {
     let negated = |n: usize| matches!(i.operands.get(n), Some(Operand::Neg(_)));
     let product = negated(1) != negated(2);
     let flag = |on: bool, bit: u32| if on { bit } else { 0 };
-    let shift = if i.mods.has("shr7") {
+    let shift = if i.mods.has(Word::Shr7) {
         7
-    } else if i.mods.has("shr15") {
+    } else if i.mods.has(Word::Shr15) {
         15
     } else {
         0
@@ -216,7 +216,7 @@ fn vmad(i: &Instr) -> Option<Selected> {
         | flag(a.is_signed(), A_SIGNED)
         | flag(b.is_signed(), B_SIGNED)
         | flag(i.mods.sat, SAT)
-        | flag(i.mods.has("po"), PLUS_ONE)
+        | flag(i.mods.has(Word::Po), PLUS_ONE)
         | flag(product, NEGATE_PRODUCT)
         | flag(negated(3), NEGATE_C)
         | shift << SHIFT;
