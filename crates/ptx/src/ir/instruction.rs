@@ -1,5 +1,7 @@
 //! An instruction and its modifiers.
 
+use std::sync::Arc;
+
 use super::module::{Pos, RegId, SourceLoc};
 use super::opcode::{Destination, OpClass};
 use super::operand::Operand;
@@ -15,10 +17,10 @@ pub struct Instr {
     pub op: Op,
     /// The row of the instruction table that it is, before a compiler changes it.
     pub form: &'static Form,
-    /// Modifiers.
-    pub mods: Mods,
+    /// Modifiers. Instructions with the same spelling share them.
+    pub mods: Arc<Mods>,
     /// Types in the order written: `[F32, S32]` for `cvt.rn.f32.s32`, `[U32]` for `setp.lt.u32`.
-    pub types: Vec<Type>,
+    pub types: Arc<[Type]>,
     /// Operands in the order written, destination first. A `call` always has [`Operand::Args`] (returns), the target,
     /// [`Operand::Args`] (arguments) and, if it is indirect, the prototype or target list. The parser normalizes
     /// operands: `ld d, var[1]` becomes `ld d, [var+4]`; where the operand's type is known, a floating-point literal
@@ -309,4 +311,22 @@ pub enum PrmtMode {
     Ecl,
     Ecr,
     Rc16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module of a million instructions fits in the memory of a small machine.
+    #[test]
+    fn instructions_are_small() {
+        println!(
+            "{} {} {}",
+            size_of::<Instr>(),
+            size_of::<Operand>(),
+            size_of::<Mods>()
+        );
+        assert!(size_of::<Instr>() <= 112);
+        assert!(size_of::<Operand>() <= 32);
+    }
 }

@@ -1,7 +1,7 @@
 //! From the words of an instruction to its form.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::{Form, Modifier, Op, ROWS};
 use crate::ir::{Mods, Type};
@@ -10,8 +10,8 @@ use crate::ir::{Mods, Type};
 #[derive(Clone, Debug)]
 pub(crate) struct Recognized {
     pub op: Op,
-    pub mods: Mods,
-    pub types: Vec<Type>,
+    pub mods: Arc<Mods>,
+    pub types: Arc<[Type]>,
     /// The forms that take these modifiers. They differ in their operands.
     pub forms: Vec<&'static Form>,
 }
@@ -108,8 +108,8 @@ impl Assignment {
         mods.vector = mods.vector.max(1);
         Recognized {
             op,
-            mods,
-            types,
+            mods: Arc::new(mods),
+            types: types.into(),
             forms: vec![self.form],
         }
     }

@@ -8,6 +8,7 @@ use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::scopes::{FunctionScopes, Symbol};
 use std::mem::take;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Maximum nesting of `{}` in a body.
 const DEEPEST: usize = 200;
@@ -226,20 +227,24 @@ impl<'t> Parser<'t> {
     }
 
     /// Operands up to the semicolon.
-    fn operands(&mut self, mods: &mut Mods) -> Result<Vec<Operand>, Error> {
-        let mut operands = Vec::with_capacity(4);
+    fn operands(&mut self, mods: &mut Arc<Mods>) -> Result<Vec<Operand>, Error> {
         self.operand_tokens.clear();
         if self.at(b';') {
-            return Ok(operands);
+            return Ok(Vec::new());
         }
+        // Most instructions have two to four; a list of its exact length takes less memory.
+        let mut operands = take(&mut self.operand_buffer);
+        operands.clear();
         loop {
             self.operand_tokens.push(self.tok);
             operands.push(self.operand()?);
             if self.eat_word("unified") {
-                mods.other.push(Word::Unified);
+                Arc::make_mut(mods).other.push(Word::Unified);
             }
             if !self.eat(b',') {
-                return Ok(operands);
+                let list = operands.drain(..).collect();
+                self.operand_buffer = operands;
+                return Ok(list);
             }
         }
     }

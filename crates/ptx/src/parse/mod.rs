@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, shortened};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::ir::{FuncId, Module, Pos, SourceLoc};
+use crate::ir::{FuncId, Module, Operand, Pos, SourceLoc};
 use crate::isa::Recognized;
 use crate::parse::lexer::{Lexer, Token, TokenKind};
 use crate::parse::scopes::{FunctionScopes, Names};
@@ -48,6 +48,8 @@ pub(crate) struct Parser<'t> {
     pub recognized: HashMap<&'t str, Rc<Recognized>>,
     /// Modifiers of the current instruction. The buffer is reused.
     pub words: Vec<Token<'t>>,
+    /// Operands of the current instruction. The buffer is reused.
+    pub operand_buffer: Vec<Operand>,
     /// First tokens of the operands of the current instruction.
     pub operand_tokens: Vec<Token<'t>>,
     depth: u32,
@@ -69,6 +71,7 @@ impl<'t> Parser<'t> {
             defined: Vec::new(),
             recognized: HashMap::new(),
             words: Vec::new(),
+            operand_buffer: Vec::new(),
             operand_tokens: Vec::new(),
             depth: 0,
         }

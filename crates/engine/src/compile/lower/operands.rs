@@ -1,5 +1,7 @@
 //! Lowering of operands and of lane arithmetic.
 
+use std::sync::Arc;
+
 use cupyrite_ptx::ir::{Base, FuncId, Instr, Op, Operand, RegId, Space, Special, Type, VarId};
 
 use super::Lower;
@@ -77,14 +79,15 @@ pub fn simplify(
         };
         if window == 0 {
             i.op = Op::Mov;
-            i.types = vec![Type::B64];
+            i.types = Arc::new([Type::B64]);
         } else {
             i.op = if i.mods.to { Op::Sub } else { Op::Add };
-            i.types = vec![Type::U64];
+            i.types = Arc::new([Type::U64]);
             i.operands.push(Operand::Int(window as i64));
         }
-        i.mods.space = None;
-        i.mods.to = false;
+        let mods = Arc::make_mut(&mut i.mods);
+        mods.space = None;
+        mods.to = false;
     }
 }
 

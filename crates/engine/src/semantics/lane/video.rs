@@ -115,7 +115,7 @@ fn finish(v: i64, c: u32, imm: u32) -> u32 {
 fn scalar(i: &Instr) -> Option<Selected> {
     let set = i.op == Op::Vset;
     // `vset` has no result type; its result is unsigned.
-    let types = i.types.as_slice();
+    let types = &*i.types;
     let (d, a, b) = match (set, types) {
         (true, &[a, b]) => (Type::U32, a, b),
         (false, &[d, a, b]) => (d, a, b),
@@ -194,7 +194,7 @@ fn vmad(i: &Instr) -> Option<Selected> {
     const NEGATE_PRODUCT: u32 = 1 << 14;
     const NEGATE_C: u32 = 1 << 15;
     const SHIFT: u32 = 16;
-    let &[d, a, b] = i.types.as_slice() else {
+    let &[d, a, b] = &*i.types else {
         return None;
     };
     let [pa, pb] = [part(i.operands.get(1))?, part(i.operands.get(2))?];
@@ -324,7 +324,7 @@ fn each<const WIDTH: u32, const SUM: bool>(
 
 fn simd(i: &Instr, count: u8) -> Option<Selected> {
     let set = matches!(i.op, Op::Vset2 | Op::Vset4);
-    let (d, a, b) = match (set, i.types.as_slice()) {
+    let (d, a, b) = match (set, &*i.types) {
         (true, &[a, b]) => (Type::U32, a, b),
         (false, &[d, a, b]) => (d, a, b),
         _ => return None,
