@@ -37,7 +37,7 @@ const MAX_REGISTER_FILE: u32 = 16 << 20;
 
 /// Simplifies and analyzes one function.
 fn prepare<'m>(
-    placed: &PlacedModule<'m>,
+    placed: &'m PlacedModule,
     id: FuncId,
     layout: &KernelLayout,
 ) -> Result<FunctionUnit<'m>, CompileError> {
@@ -92,8 +92,8 @@ fn prepare<'m>(
 ///
 /// # Errors
 /// An instruction that the engine does not implement, or a variable that does not fit.
-pub fn compile_kernel(placed: &PlacedModule<'_>, kernel: FuncId) -> Result<Program, CompileError> {
-    let module = placed.module;
+pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, CompileError> {
+    let module = &placed.module;
     let graph = CallGraph::new(&placed.calls, kernel);
     let shared = layout::shared(module, &graph.functions)?;
     let entry = &module.functions[kernel.0 as usize];

@@ -5,6 +5,8 @@
 //! threads. This covers kernel parameters, immediates, grid and block coordinates and everything computed from them.
 //! Copies of `%tid` are not copied at all, but read in place.
 
+use std::collections::VecDeque;
+
 use cupyrite_ptx::ir::{Base, Body, Instr, Op, OpClass, Operand, RegId, Space, Special, VarId};
 
 use crate::semantics::lane::{OperandRef, Selected, Slot};
@@ -90,6 +92,39 @@ fn count_definitions(body: &Body, instrs: &[Instr]) -> Vec<u32> {
     definitions
 }
 
+/// The instructions that read each register.
+struct Readers {
+    /// Start of each register's list; one more element than registers.
+    starts: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Readers {
+    fn of(&self, register: usize) -> &[u32] {
+        &self.list[self.starts[register] as usize..self.starts[register + 1] as usize]
+    }
+}
+
+fn readers(body: &Body, instrs: &[Instr]) -> Readers {
+    let mut starts = vec![0u32; body.regs.len() + 1];
+    for i in instrs {
+        i.for_each_read(|r| starts[r.0 as usize + 1] += 1);
+    }
+    for n in 1..starts.len() {
+        starts[n] += starts[n - 1];
+    }
+    let mut next = starts.clone();
+    let mut list = vec![0; starts.last().copied().unwrap_or(0) as usize];
+    for (n, i) in instrs.iter().enumerate() {
+        i.for_each_read(|r| {
+            let at = &mut next[r.0 as usize];
+            list[*at as usize] = n as u32;
+            *at += 1;
+        });
+    }
+    Readers { starts, list }
+}
+
 /// Analyzes a function. `selected` holds the lane function of each arithmetic instruction; the first
 /// `register_parameters` registers are defined by the call.
 pub fn analyze(
@@ -108,50 +143,49 @@ pub fn analyze(
     let mut omitted = vec![false; instrs.len()];
     let mut hoisted = Vec::new();
     let mut written = Vec::new();
-    loop {
-        let mut changed = false;
-        for (n, i) in instrs.iter().enumerate() {
-            if omitted[n] || i.guard.is_some() || !i.has_destination() {
-                continue;
-            }
-            written.clear();
-            i.for_each_written(|r| written.push(r.0 as usize));
-            let single = |r: &usize| definitions[*r] == 1 && body.regs[*r].vector <= 1;
-            if written.is_empty() || !written.iter().all(single) {
-                continue;
-            }
-            let uniformity = if is_hoistable_load(i, is_entry) {
-                Some(Uniformity::Launch)
-            } else if let (Op::Mov, [_, Operand::Special(Special::Tid(axis))]) =
-                (i.op, i.operands.as_slice())
-            {
-                let same_shape =
-                    written.len() == 1 && Slot::of(body.regs[written[0]].ty) == Slot::R32;
-                same_shape.then_some(Uniformity::Tid(*axis))
-            } else if let Some(s) = &selected[n] {
-                let mut operands = s.dsts.iter().chain(&s.srcs).flatten();
-                if operands.any(|p| p.operand == OperandRef::Carry) {
-                    None
-                } else {
-                    source_uniformity(i, &registers, is_entry)
-                }
-            } else {
-                None
-            };
-            let Some(uniformity) = uniformity else {
-                continue;
-            };
-            for r in &written {
-                registers[*r] = uniformity;
-            }
-            omitted[n] = true;
-            if matches!(uniformity, Uniformity::Launch | Uniformity::Block) {
-                hoisted.push(n as u32);
-            }
-            changed = true;
+    // Instructions to look at, in order; later those that read a register that has been found to be uniform.
+    let readers = readers(body, instrs);
+    let mut queue: VecDeque<u32> = (0..instrs.len() as u32).collect();
+    while let Some(n) = queue.pop_front() {
+        let n = n as usize;
+        let i = &instrs[n];
+        if omitted[n] || i.guard.is_some() || !i.has_destination() {
+            continue;
         }
-        if !changed {
-            break;
+        written.clear();
+        i.for_each_written(|r| written.push(r.0 as usize));
+        let single = |r: &usize| definitions[*r] == 1 && body.regs[*r].vector <= 1;
+        if written.is_empty() || !written.iter().all(single) {
+            continue;
+        }
+        let uniformity = if is_hoistable_load(i, is_entry) {
+            Some(Uniformity::Launch)
+        } else if let (Op::Mov, [_, Operand::Special(Special::Tid(axis))]) =
+            (i.op, i.operands.as_slice())
+        {
+            let same_shape = written.len() == 1 && Slot::of(body.regs[written[0]].ty) == Slot::R32;
+            same_shape.then_some(Uniformity::Tid(*axis))
+        } else if let Some(s) = &selected[n] {
+            let mut operands = s.dsts.iter().chain(&s.srcs).flatten();
+            if operands.any(|p| p.operand == OperandRef::Carry) {
+                None
+            } else {
+                source_uniformity(i, &registers, is_entry)
+            }
+        } else {
+            None
+        };
+        let Some(uniformity) = uniformity else {
+            continue;
+        };
+        omitted[n] = true;
+        if matches!(uniformity, Uniformity::Launch | Uniformity::Block) {
+            hoisted.push(n as u32);
+        }
+        for r in &written {
+            registers[*r] = uniformity;
+            let readers = readers.of(*r).iter().copied();
+            queue.extend(readers.filter(|reader| !omitted[*reader as usize]));
         }
     }
     UniformityAnalysis {
@@ -290,4 +324,41 @@ fn uniform_sum(
         varying,
         uniform,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::semantics::lane;
+
+    #[test]
+    fn uniform_definitions_are_found_in_any_order() {
+        const COUNT: usize = 60;
+        // Each definition uses the one before it; the order in the text is a permutation.
+        let lines: Vec<String> = (0..COUNT)
+            .map(|n| n * 37 % COUNT)
+            .map(|k| format!("add.s32 %r{}, %r{k}, 1;", k + 1))
+            .collect();
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {{ .reg .b32 %r<99>; mov.u32 %r0, 7; {} ret; }}",
+            lines.join("\n")
+        );
+        let module = cupyrite_ptx::parse(&text).unwrap();
+        let body = module.functions[0].body.as_ref().unwrap();
+        let selected: Vec<_> = body
+            .instrs
+            .iter()
+            .map(|i| lane::select(i, &body.regs))
+            .collect();
+        let found = analyze(body, &body.instrs, &selected, true, 0);
+        assert_eq!(found.hoisted.len(), COUNT + 1);
+        let mut defined = vec![false; body.regs.len()];
+        for n in found.hoisted {
+            let i = &body.instrs[n as usize];
+            i.for_each_read(|r| {
+                assert!(defined[r.0 as usize], "{r:?} is used before its definition")
+            });
+            i.for_each_written(|r| defined[r.0 as usize] = true);
+        }
+    }
 }

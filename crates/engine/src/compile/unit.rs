@@ -20,9 +20,9 @@ pub struct CompileError {
 }
 
 /// A module whose module-level variables have been placed in memory.
-pub struct PlacedModule<'m> {
+pub struct PlacedModule {
     /// The module.
-    pub module: &'m Module,
+    pub module: Module,
     /// Address of each module-level variable; `None` for variables in shared memory.
     pub globals: Vec<Option<u64>>,
     /// Address of each `.global` and `.const` variable declared in a body, by function and variable.
@@ -39,7 +39,7 @@ pub struct PlacedModule<'m> {
     pub files: Arc<Vec<(u32, String)>>,
 }
 
-impl PlacedModule<'_> {
+impl PlacedModule {
     /// The index in [`PlacedModule::variables`] of a variable of a function.
     pub fn variable_index(&self, function: FuncId, variable: VarId) -> Option<u32> {
         let base = match variable {

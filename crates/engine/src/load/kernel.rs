@@ -1,9 +1,11 @@
 //! Kernels of a loaded module.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cupyrite_ptx::ir::{FuncId, Function, Type};
+
+use parking_lot::Mutex;
 
 use super::variables::VariableMemory;
 use crate::compile::layout::kernel_params;
@@ -31,14 +33,8 @@ pub struct Kernel {
     pub params: Vec<ParamInfo>,
     /// Size of the parameter bank in bytes.
     pub param_bytes: u32,
-    /// Static shared memory in bytes.
-    pub static_shared: u32,
-    /// Local memory of a thread in bytes.
-    pub local_bytes: u32,
     /// Constant memory of the module in bytes.
     pub const_bytes: u32,
-    /// Estimate of the registers that a thread would need on a GPU.
-    pub num_regs: u32,
     /// Maximum number of threads of a block.
     pub max_threads_per_block: u32,
     /// Version of the PTX, `10 * major + minor`.
@@ -48,7 +44,12 @@ pub struct Kernel {
     /// Required block dimensions (`.reqntid`).
     pub req_ntid: Option<[u32; 3]>,
     /// The program, or why the kernel cannot run.
-    pub(crate) program: Result<Program, CompileError>,
+    compiled: OnceLock<Result<Program, CompileError>>,
+    /// What [`Self::compiled`] is made from; `None` once it is.
+    source: Mutex<Option<Arc<PlacedModule>>>,
+    id: FuncId,
+    /// Estimate of the registers that a thread would need on a GPU.
+    num_regs: OnceLock<u32>,
     memory: Arc<VariableMemory>,
 }
 
@@ -62,9 +63,40 @@ impl fmt::Debug for Kernel {
 }
 
 impl Kernel {
+    /// The program, which the first call compiles; or why the kernel cannot run.
+    pub(crate) fn program(&self) -> &Result<Program, CompileError> {
+        self.compiled.get_or_init(|| {
+            let source = self.source.lock().take();
+            // The lock excludes a second call, so that the source is still there.
+            let source = source.ok_or_else(|| CompileError {
+                line: 0,
+                message: "internal error: the kernel has no source".into(),
+            })?;
+            let function = &source.module.functions[self.id.0 as usize];
+            let _ = self.num_regs.set(estimate_registers(function));
+            compile_kernel(&source, self.id)
+        })
+    }
+
+    /// Static shared memory in bytes.
+    pub fn static_shared(&self) -> u32 {
+        self.program().as_ref().map_or(0, |p| p.static_shared)
+    }
+
+    /// Local memory of a thread in bytes.
+    pub fn local_bytes(&self) -> u32 {
+        self.program().as_ref().map_or(0, |p| p.static_local)
+    }
+
+    /// Estimate of the registers that a thread would need on a GPU.
+    pub fn num_regs(&self) -> u32 {
+        let _ = self.program();
+        self.num_regs.get().copied().unwrap_or(0)
+    }
+
     /// Whether the kernel, or a function that it calls, launches graphs.
     pub fn launches_graphs(&self) -> bool {
-        let builtins = self.program.as_ref().map_or(&[][..], |p| &p.builtins);
+        let builtins = self.program().as_ref().map_or(&[][..], |p| &p.builtins);
         builtins.iter().any(|b| b.kind == BuiltinKind::LaunchGraph)
     }
 
@@ -75,7 +107,7 @@ impl Kernel {
 
     /// Why the kernel cannot run on this device; `None` if it can.
     pub fn unsupported(&self) -> Option<String> {
-        self.program
+        self.program()
             .as_ref()
             .err()
             .map(|e| format!("PTX line {}: {}", e.line, e.message))
@@ -149,15 +181,15 @@ fn estimate_registers(f: &Function) -> u32 {
         .clamp(10, register_limit(f))
 }
 
-/// Compiles a kernel. If that fails, the kernel is loaded but cannot be launched.
+/// A kernel of a module. It is compiled when it is first needed; if that fails, it cannot be launched.
 pub fn kernel(
-    linked: &PlacedModule<'_>,
+    placed: &Arc<PlacedModule>,
     id: FuncId,
-    f: &Function,
     version: u32,
     const_bytes: u64,
     memory: &Arc<VariableMemory>,
 ) -> Kernel {
+    let f = &placed.module.functions[id.0 as usize];
     let (offsets, param_bytes) = kernel_params(f);
     let params = f
         .params
@@ -169,12 +201,11 @@ pub fn kernel(
             align: v.align,
         })
         .collect();
-    let program = compile_kernel(linked, id);
     let bounds = f.directives.req_ntid.or(f.directives.max_ntid);
     let max = bounds.map_or(MAX_THREADS, |shape| {
         threads_of_block(shape).min(MAX_THREADS.into()) as u32
     });
-    let target = linked.module.target.first().map_or(0, |t| {
+    let target = placed.module.target.first().map_or(0, |t| {
         t.trim_start_matches(|c: char| !c.is_ascii_digit())
             .chars()
             .take_while(char::is_ascii_digit)
@@ -186,15 +217,15 @@ pub fn kernel(
         name: f.name.clone(),
         params,
         param_bytes,
-        static_shared: program.as_ref().map_or(0, |p| p.static_shared),
-        local_bytes: program.as_ref().map_or(0, |p| p.static_local),
         const_bytes: u32::try_from(const_bytes).unwrap_or(u32::MAX),
-        num_regs: estimate_registers(f),
         max_threads_per_block: max,
         ptx_version: version,
         ptx_target: target,
         req_ntid: f.directives.req_ntid,
-        program,
+        compiled: OnceLock::new(),
+        source: Mutex::new(Some(Arc::clone(placed))),
+        id,
+        num_regs: OnceLock::new(),
         memory: Arc::clone(memory),
     }
 }

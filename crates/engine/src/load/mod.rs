@@ -64,7 +64,7 @@ impl Image {
     /// # Errors
     /// See [`LoadErrorKind`].
     pub fn load(ptx: &str, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
-        Self::place(&single(&Unit::new("", ptx))?, space)
+        Self::place(single(&Unit::new("", ptx))?, space)
     }
 
     /// Links modules and loads the result: see [`cupyrite_ptx::link`].
@@ -73,12 +73,13 @@ impl Image {
     /// See [`LoadErrorKind`]; the message has a line for each undefined or duplicate symbol.
     pub fn load_units(units: &[Unit], space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
         if let [unit] = units {
-            return Self::place(&single(unit)?, space);
+            return Self::place(single(unit)?, space);
         }
-        Self::place(&link_units(units)?, space)
+        Self::place(link_units(units)?, space)
     }
 
-    fn place(module: &Module, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+    fn place(owned: Module, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+        let module = &owned;
         let version = module
             .version
             .0
@@ -174,20 +175,28 @@ impl Image {
         }
         placer.variables.sort_unstable_by_key(|v| v.base);
         let const_bytes = placer.const_ranges.iter().map(|r| r.1).sum::<u64>();
-        let linked = PlacedModule {
-            module,
+        let (calls, files) = (ModuleCalls::new(module), Arc::new(module.files.clone()));
+        let Placer {
+            memory,
+            const_ranges,
+            padded,
+            variables,
+            ..
+        } = placer;
+        let placed = Arc::new(PlacedModule {
+            module: owned,
             globals: addresses,
             body_globals,
-            const_ranges: placer.const_ranges,
-            padded: placer.padded,
-            variables: Arc::new(placer.variables),
-            calls: ModuleCalls::new(module),
-            files: Arc::new(module.files.clone()),
-        };
-        let memory = Arc::new(placer.memory);
+            const_ranges,
+            padded,
+            variables: Arc::new(variables),
+            calls,
+            files,
+        });
+        let memory = Arc::new(memory);
         let mut kernels = Vec::new();
         let mut by_name = HashMap::new();
-        for (n, f) in module.functions.iter().enumerate() {
+        for (n, f) in placed.module.functions.iter().enumerate() {
             if !f.is_entry || f.body.is_none() {
                 continue;
             }
@@ -205,9 +214,8 @@ impl Image {
             }
             by_name.insert(f.name.clone(), kernels.len());
             kernels.push(Arc::new(kernel(
-                &linked,
+                &placed,
                 FuncId(n as u32),
-                f,
                 version,
                 const_bytes,
                 &memory,

@@ -264,7 +264,7 @@ fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
 /// [`FaultKind::IllegalInstruction`] if the kernel contains an instruction that the engine does not implement.
 pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     let kernel = spec.kernel;
-    let program = match &kernel.program {
+    let program = match kernel.program() {
         Ok(p) => p,
         Err(e) => {
             let report = format!(

@@ -320,13 +320,7 @@ mod tests {
     /// A module of a million instructions fits in the memory of a small machine.
     #[test]
     fn instructions_are_small() {
-        println!(
-            "{} {} {}",
-            size_of::<Instr>(),
-            size_of::<Operand>(),
-            size_of::<Mods>()
-        );
-        assert!(size_of::<Instr>() <= 112);
+        assert!(size_of::<Instr>() <= 96);
         assert!(size_of::<Operand>() <= 32);
     }
 }

@@ -242,7 +242,7 @@ impl<'t> Parser<'t> {
                 Arc::make_mut(mods).other.push(Word::Unified);
             }
             if !self.eat(b',') {
-                let list = operands.drain(..).collect();
+                let list = Vec::from_iter(operands.drain(..));
                 self.operand_buffer = operands;
                 return Ok(list);
             }

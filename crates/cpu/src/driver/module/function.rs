@@ -42,7 +42,7 @@ pub(crate) type Shared = Arc<Mutex<Settings>>;
 /// A kernel's initial settings.
 pub(crate) fn default_settings(kernel: &Kernel) -> Shared {
     Arc::new(Mutex::new(Settings {
-        max_dynamic_shared: SHARED_PER_BLOCK.saturating_sub(kernel.static_shared) as i32,
+        max_dynamic_shared: SHARED_PER_BLOCK.saturating_sub(kernel.static_shared()) as i32,
         carveout: -1,
         cluster: [0; 3],
         cluster_policy: 0,
@@ -148,10 +148,10 @@ pub(crate) fn attribute(
         Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
             kernel.max_threads_per_block.min(MAX_THREADS_PER_BLOCK) as i32
         }
-        Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => kernel.static_shared as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => kernel.static_shared() as i32,
         Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => kernel.const_bytes as i32,
-        Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => kernel.local_bytes as i32,
-        Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => kernel.num_regs as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => kernel.local_bytes() as i32,
+        Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => kernel.num_regs() as i32,
         // Major version times ten plus minor version of the virtual architecture.
         Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => kernel.ptx_target as i32,
         Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => major * 10 + minor,
@@ -185,7 +185,7 @@ pub(crate) fn set_attribute(
             let limit = device
                 .multiprocessor()
                 .shared_optin
-                .saturating_sub(kernel.static_shared);
+                .saturating_sub(kernel.static_shared());
             if value < 0 || value as u32 > limit {
                 return Err(Code::INVALID_VALUE);
             }

@@ -153,7 +153,11 @@ fn summary(image: &Image) -> String {
     for k in image.kernels() {
         text += &format!(
             "{}: {} registers, {} bytes shared, {} bytes local, {} bytes constant\n",
-            k.name, k.num_regs, k.static_shared, k.local_bytes, k.const_bytes
+            k.name,
+            k.num_regs(),
+            k.static_shared(),
+            k.local_bytes(),
+            k.const_bytes
         );
     }
     text

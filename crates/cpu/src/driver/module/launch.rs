@@ -207,7 +207,8 @@ fn check(f: &Function, config: &LaunchConfig) -> Res {
             format!(
                 "launch of '{name}': {dynamic_shared} bytes of dynamic shared memory; at most {} are allowed until \
                  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set higher (the kernel itself takes {} bytes)",
-                settings.max_dynamic_shared, f.kernel.static_shared
+                settings.max_dynamic_shared,
+                f.kernel.static_shared()
             )
         });
     }
@@ -217,7 +218,7 @@ fn check(f: &Function, config: &LaunchConfig) -> Res {
             format!(
                 "launch of '{name}': not one block of {threads} threads with {} + {dynamic_shared} bytes of shared \
                  memory fits on a multiprocessor",
-                f.kernel.static_shared
+                f.kernel.static_shared()
             )
         });
     }

@@ -25,11 +25,11 @@ pub(crate) fn blocks_per_sm(f: &Function, threads: u32, dynamic: u64) -> Res<u32
     }
     let warps = threads.div_ceil(WARP).max(1);
     let by_threads = sm.threads / WARP / warps;
-    let registers = f.kernel.num_regs.clamp(1, MAX_REGISTERS_PER_THREAD);
+    let registers = f.kernel.num_regs().clamp(1, MAX_REGISTERS_PER_THREAD);
     let per_warp = (registers * WARP).next_multiple_of(REGISTER_UNIT);
     // The register count is an estimate: it may limit the number of blocks, but not to zero.
     let by_registers = (REGISTERS_PER_SM / per_warp / warps).max(1);
-    let shared = u64::from(f.kernel.static_shared).saturating_add(dynamic);
+    let shared = u64::from(f.kernel.static_shared()).saturating_add(dynamic);
     if shared > u64::from(sm.shared_optin) {
         return Ok(0);
     }
@@ -126,8 +126,8 @@ driver_entry_points! {
             return Err(Code::INVALID_VALUE);
         }
         let share = (u64::from(sm.shared) / blocks as u64) & !(SHARED_UNIT - 1);
-        let free = share.saturating_sub(u64::from(sm.shared_reserved) + u64::from(f.kernel.static_shared));
-        put(out, free.min(u64::from(sm.shared_optin.saturating_sub(f.kernel.static_shared))))
+        let free = share.saturating_sub(u64::from(sm.shared_reserved) + u64::from(f.kernel.static_shared()));
+        put(out, free.min(u64::from(sm.shared_optin.saturating_sub(f.kernel.static_shared()))))
     }
     fn occupancy_cluster_size "cuOccupancyMaxPotentialClusterSize" (out: u64, handle: u64, config: u64) {
         non_null(out)?;

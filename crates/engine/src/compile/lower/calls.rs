@@ -160,7 +160,7 @@ impl<'m> Lower<'_, 'm> {
 
     /// Results and parameters of an indirect call: those of its prototype, or of the first function of its target list.
     fn signature(&self, i: &Instr) -> Option<(&'m [Variable], &'m [Variable])> {
-        let module = self.placed.module;
+        let module = &self.placed.module;
         let of = |f: FuncId| {
             let f = module.functions.get(f.0 as usize)?;
             Some((f.returns.as_slice(), f.params.as_slice()))

@@ -26,7 +26,7 @@ pub struct Lower<'a, 'm> {
     /// The program to append to.
     b: &'a mut ProgramBuilder,
     /// The module.
-    placed: &'a PlacedModule<'m>,
+    placed: &'m PlacedModule,
     /// Layout of the kernel.
     layout: &'a KernelLayout,
     /// All functions of the kernel.
@@ -45,11 +45,11 @@ pub struct Lower<'a, 'm> {
 ///
 /// # Errors
 /// An instruction or operand that the engine does not implement.
-pub fn lower_function(
+pub fn lower_function<'m>(
     b: &mut ProgramBuilder,
-    placed: &PlacedModule<'_>,
+    placed: &'m PlacedModule,
     layout: &KernelLayout,
-    units: &[FunctionUnit<'_>],
+    units: &[FunctionUnit<'m>],
     n: usize,
 ) -> Result<(), CompileError> {
     let mut l = Lower {

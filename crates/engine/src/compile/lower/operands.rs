@@ -14,7 +14,7 @@ use crate::semantics::lane::{self, OperandRef, Selected, Slot};
 /// The address of a variable if it is the same for every thread.
 fn fixed_address(
     v: VarId,
-    placed: &PlacedModule<'_>,
+    placed: &PlacedModule,
     id: FuncId,
     layout: &KernelLayout,
     frame: &Frame,
@@ -46,7 +46,7 @@ fn fixed_address(
 /// Simplifies an instruction: known addresses become integers, `cvta` becomes arithmetic.
 pub fn simplify(
     i: &mut Instr,
-    placed: &PlacedModule<'_>,
+    placed: &PlacedModule,
     id: FuncId,
     layout: &KernelLayout,
     frame: &Frame,
