@@ -191,7 +191,7 @@ impl Work<'_> {
         }
         if self.record_of(ty).is_some() {
             let class = self.class_behind(index, o);
-            let class = class.ok_or("a struct that is no class: take it apart")?;
+            let class = class.ok_or("a struct that is no class: add it to single or array of [types] in this overlay, or describe its members with kind = \"request\"")?;
             return Ok(match len {
                 Some(len) => ResultKind::BufferStructs { class, len },
                 None => ResultKind::BufferStruct { class },
