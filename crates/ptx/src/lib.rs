@@ -1,10 +1,10 @@
-//! PTX text to typed IR.
+//! PTX text to typed IR, and back.
 //!
-//! Belongs here: the lexer, the parser, name resolution, type checks, diagnostics. Does not belong here:
-//! anything that executes.
+//! Belongs here: the instruction table, the lexer, the parser, name resolution, type checks, diagnostics, the printer. Does not
+//! belong here: anything that executes.
 //!
 //! [`parse`] reads a whole module. It accepts the PTX ISA up to [`NEWEST_VERSION`], never recurses deeper than a fixed
-//! limit, and uses memory in proportion to the length of the text, whatever numbers the text contains.
+//! limit, and uses memory in proportion to the length of the text, whatever numbers the text contains. [`print`](fn@print) writes one.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -12,9 +12,11 @@ pub mod ir;
 pub mod isa;
 pub mod link;
 mod parse;
+mod print;
 pub mod textures;
 
 pub use error::{Error, ErrorKind};
+pub use print::print;
 
 /// Newest supported `.version`, that of CUDA 13.5. No other limit of the PTX version exists in this workspace.
 pub const NEWEST_VERSION: (u32, u32) = (9, 5);
