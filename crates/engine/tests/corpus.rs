@@ -1,0 +1,331 @@
+//! Runs the files of `tests/ptx`: PTX modules with inputs, expected outputs and expected refusals in comments.
+//!
+//! A line `//! ...` before a kernel says how it is launched and what it does; `ptx/README.md` has the notation. Modules of one
+//! file are separated by a line of dashes in a comment (`// ----`).
+
+#[path = "engine/harness.rs"]
+#[allow(dead_code)]
+mod harness;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use cupyrite_engine::memory::{AddressSpace, RegionKind};
+use cupyrite_engine::{Fault, Image, LaunchSpec, launch};
+use harness::Printed;
+
+/// A buffer of a case: its type, contents before the launch, and expected contents.
+struct Argument {
+    name: String,
+    ty: String,
+    input: Vec<u8>,
+    expected: Option<Vec<u8>>,
+}
+
+/// The comments before a kernel.
+struct Case {
+    kernel: String,
+    line: usize,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    arguments: Vec<Argument>,
+    fault: Option<String>,
+    refused: Option<String>,
+}
+
+/// One module of a file.
+struct Module {
+    first_line: usize,
+    text: String,
+    refused: Option<String>,
+    cases: Vec<Case>,
+}
+
+/// The bytes of values such as `1 0x2 -3`, `0..32` (an increasing range) and `7*32` (repeated).
+fn values(ty: &str, text: &str) -> Result<Vec<u8>, String> {
+    let width = ty[1..]
+        .parse::<usize>()
+        .map_err(|_| format!("no type '{ty}'"))?
+        / 8;
+    let one = |word: &str| -> Result<u64, String> {
+        let bad = || format!("'{word}' is no {ty}");
+        match ty {
+            "f32" => Ok(u64::from(word.parse::<f32>().map_err(|_| bad())?.to_bits())),
+            "f64" => Ok(word.parse::<f64>().map_err(|_| bad())?.to_bits()),
+            _ => match word.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).map_err(|_| bad()),
+                None => word.parse::<i128>().map(|v| v as u64).map_err(|_| bad()),
+            },
+        }
+    };
+    let mut bytes = Vec::new();
+    let mut push = |value: u64| bytes.extend_from_slice(&value.to_le_bytes()[..width]);
+    for word in text.split_whitespace() {
+        if let Some((value, count)) = word.split_once('*') {
+            let count = count
+                .parse::<usize>()
+                .map_err(|_| format!("no count in '{word}'"))?;
+            let value = one(value)?;
+            (0..count).for_each(|_| push(value));
+        } else if let Some((from, to)) = word.split_once("..") {
+            let (from, to) = (one(from)?, one(to)?);
+            (from..to).for_each(&mut push);
+        } else {
+            push(one(word)?);
+        }
+    }
+    Ok(bytes)
+}
+
+fn triple(text: &str) -> Result<[u32; 3], String> {
+    let mut all = [1; 3];
+    for (to, word) in all.iter_mut().zip(text.split(',')) {
+        *to = word.parse().map_err(|_| format!("no number in '{text}'"))?;
+    }
+    Ok(all)
+}
+
+/// Reads the modules of a file.
+fn modules(text: &str) -> Result<Vec<Module>, (usize, String)> {
+    let mut all = Vec::new();
+    let new = |first_line| Module {
+        first_line,
+        text: String::new(),
+        refused: None,
+        cases: Vec::new(),
+    };
+    let mut module = new(0);
+    let mut case: Option<Case> = None;
+    for (n, line) in text.lines().enumerate() {
+        let at = |message: String| (n + 1, message);
+        if line.starts_with("// ----") {
+            all.push(std::mem::replace(&mut module, new(n + 1)));
+            continue;
+        }
+        module.text.push_str(line);
+        module.text.push('\n');
+        if let Some(directive) = line.strip_prefix("//!") {
+            let directive = directive.trim();
+            if let Some(message) = directive.strip_prefix("refused-module: ") {
+                module.refused = Some(message.to_string());
+                continue;
+            }
+            let case = case.get_or_insert_with(|| Case {
+                kernel: String::new(),
+                line: n + 1,
+                grid: [1; 3],
+                block: [1; 3],
+                shared: 0,
+                arguments: Vec::new(),
+                fault: None,
+                refused: None,
+            });
+            read_directive(case, directive).map_err(at)?;
+        } else if let Some((_, rest)) = line.split_once(".entry ") {
+            let Some(mut case) = case.take() else {
+                continue;
+            };
+            case.kernel = rest
+                .split(|c: char| c == '(' || c.is_whitespace())
+                .next()
+                .unwrap_or("")
+                .to_string();
+            module.cases.push(case);
+        }
+    }
+    match case {
+        Some(case) => Err((case.line, "no kernel follows".to_string())),
+        None => {
+            all.push(module);
+            Ok(all)
+        }
+    }
+}
+
+fn read_directive(case: &mut Case, directive: &str) -> Result<(), String> {
+    let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+    match word {
+        "launch" => {
+            for setting in rest.split_whitespace() {
+                match setting.split_once('=') {
+                    Some(("grid", value)) => case.grid = triple(value)?,
+                    Some(("block", value)) => case.block = triple(value)?,
+                    Some(("shared", value)) => case.shared = triple(value)?[0],
+                    _ => return Err(format!("no setting '{setting}'")),
+                }
+            }
+        }
+        "in" | "out" => {
+            let (head, list) = rest.split_once(':').ok_or("':' is missing")?;
+            let (name, ty) = head.split_once(' ').ok_or("'NAME TYPE:' is missing")?;
+            let bytes = values(ty, list)?;
+            let known = case.arguments.iter_mut().find(|a| a.name == name);
+            match (word, known) {
+                ("out", Some(argument)) => argument.expected = Some(bytes),
+                ("out", None) => case.arguments.push(Argument {
+                    name: name.to_string(),
+                    ty: ty.to_string(),
+                    input: vec![0xCD; bytes.len()],
+                    expected: Some(bytes),
+                }),
+                (_, Some(_)) => return Err(format!("'{name}' is there twice")),
+                (_, None) => case.arguments.push(Argument {
+                    name: name.to_string(),
+                    ty: ty.to_string(),
+                    input: bytes,
+                    expected: None,
+                }),
+            }
+        }
+        "fault" => case.fault = Some(rest.to_string()),
+        "refused:" => case.refused = Some(rest.to_string()),
+        _ => return Err(format!("no directive '{word}'")),
+    }
+    Ok(())
+}
+
+/// The first difference between two buffers.
+fn difference(argument: &Argument, got: &[u8]) -> Option<String> {
+    let expected = argument.expected.as_ref()?;
+    let width = argument.ty[1..].parse::<usize>().unwrap_or(8) / 8;
+    let hex = |bytes: &[u8]| {
+        let digits: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
+        format!("0x{digits}")
+    };
+    let pairs = expected.chunks(width).zip(got.chunks(width)).enumerate();
+    let (n, (want, got)) = pairs.into_iter().find(|(_, (a, b))| a != b)?;
+    Some(format!(
+        "{}[{n}] is {}, expected {}",
+        argument.name,
+        hex(got),
+        hex(want)
+    ))
+}
+
+fn run(image: &Image, case: &Case) -> Result<(), String> {
+    let kernel = image.kernel(&case.kernel).ok_or("no such kernel")?;
+    match (kernel.unsupported(), &case.refused) {
+        (Some(why), Some(wanted)) if why.contains(wanted) => return Ok(()),
+        (Some(why), _) => return Err(format!("refused: {why}")),
+        (None, Some(_)) => return Err("not refused".to_string()),
+        (None, None) => {}
+    }
+    let space = AddressSpace::global();
+    let mut params = Vec::new();
+    let mut buffers = Vec::new();
+    for argument in &case.arguments {
+        let address = space
+            .alloc(argument.input.len() as u64, 256, RegionKind::Device)
+            .map_err(|e| format!("{e:?}"))?;
+        // SAFETY: the allocation has this size, and no kernel is running.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                argument.input.as_ptr(),
+                address as *mut u8,
+                argument.input.len(),
+            );
+        }
+        params.extend_from_slice(&address.to_le_bytes());
+        buffers.push(address);
+    }
+    let printed = Printed::default();
+    let result = launch(&LaunchSpec {
+        kernel: &kernel,
+        grid: case.grid,
+        block: case.block,
+        dynamic_shared: case.shared,
+        params: &params,
+        cooperative: false,
+        cancel: &std::sync::atomic::AtomicBool::new(false),
+        printf: &printed,
+        local_limit: 1024,
+        heap_limit: 8 << 20,
+        grid_id: 1,
+        viewer: Default::default(),
+        sms: None,
+        graph: None,
+    });
+    let mut problem = match (result, &case.fault) {
+        (Ok(()), None) => None,
+        (Ok(()), Some(fault)) => Some(format!("no fault, expected {fault}")),
+        (Err(Fault { kind, .. }), Some(fault)) if format!("{kind:?}") == *fault => None,
+        (Err(fault), _) => Some(format!("{fault:?}")),
+    };
+    for (argument, address) in case.arguments.iter().zip(&buffers) {
+        // SAFETY: the allocation has this size, and the kernel has ended.
+        let got =
+            unsafe { std::slice::from_raw_parts(*address as *const u8, argument.input.len()) };
+        problem = problem.or_else(|| difference(argument, got));
+    }
+    for address in buffers {
+        space.free(address).map_err(|e| format!("{e:?}"))?;
+    }
+    problem.map_or(Ok(()), Err)
+}
+
+fn run_file(path: &Path, problems: &mut Vec<String>) -> usize {
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let text = std::fs::read_to_string(path).unwrap();
+    let modules = match modules(&text) {
+        Ok(modules) => modules,
+        Err((line, message)) => {
+            problems.push(format!("{name}:{line}: {message}"));
+            return 0;
+        }
+    };
+    let mut count = 0;
+    for module in modules {
+        count += module.cases.len() + usize::from(module.refused.is_some());
+        let image = match (
+            Image::load(&module.text, AddressSpace::global()),
+            &module.refused,
+        ) {
+            (Ok(image), None) => image,
+            (Err(error), Some(wanted)) if error.to_string().contains(wanted) => continue,
+            (Err(error), _) => {
+                problems.push(format!(
+                    "{name}, module after line {}: {error}",
+                    module.first_line
+                ));
+                continue;
+            }
+            (Ok(_), Some(_)) => {
+                problems.push(format!(
+                    "{name}, module after line {}: not refused",
+                    module.first_line
+                ));
+                continue;
+            }
+        };
+        for case in &module.cases {
+            if let Err(problem) = run(&image, case) {
+                problems.push(format!("{name}:{}: {}: {problem}", case.line, case.kernel));
+            }
+        }
+    }
+    count
+}
+
+#[test]
+fn every_file_of_the_corpus_does_what_it_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ptx");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "ptx"))
+        .collect();
+    files.sort();
+    let mut problems = Vec::new();
+    let counts: HashMap<&PathBuf, usize> = files
+        .iter()
+        .map(|path| (path, run_file(path, &mut problems)))
+        .collect();
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+    let empty: Vec<_> = counts.iter().filter(|(_, count)| **count == 0).collect();
+    assert!(empty.is_empty(), "files without a case: {empty:?}");
+}
