@@ -661,7 +661,7 @@ pub struct Program {
     /// Origin of each instruction.
     pub origins: Vec<Origin>,
     /// Spelling of each instruction's opcode, for reports.
-    pub opcodes: Vec<Box<str>>,
+    pub opcodes: Vec<Arc<str>>,
     /// Names of the functions.
     pub names: Vec<String>,
     /// `.file` table.

@@ -175,6 +175,7 @@ pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, 
         constants: HashMap::new(),
         end: file.end,
         entries: Vec::new(),
+        spellings: HashMap::new(),
     };
     for n in 0..units.len() {
         b.entries.push(b.program.code.len() as u32);

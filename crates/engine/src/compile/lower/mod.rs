@@ -10,6 +10,8 @@ mod memory;
 mod operands;
 mod texture;
 
+use std::sync::Arc;
+
 use cupyrite_ptx::ir::{Instr, LabelId, Op, OpClass, Operand, Space, Type, VarId, Word};
 use cupyrite_ptx::isa::Support;
 
@@ -80,7 +82,7 @@ pub fn lower_function<'m>(
     starts.push(l.b.program.code.len() as u32);
     l.at = unit.instrs.len();
     l.register_parameters(false)?;
-    l.push(Inst::new(InstKind::End), "ret");
+    l.push(Inst::new(InstKind::End), "ret".into());
     l.patch(&starts)
 }
 
@@ -109,11 +111,11 @@ impl<'m> Lower<'_, 'm> {
         }
     }
 
-    fn push(&mut self, inst: Inst, opcode: &str) {
+    fn push(&mut self, inst: Inst, opcode: Arc<str>) {
         let unit = &self.units[self.n];
         let from = unit.instrs.get(self.at).or(unit.instrs.last());
         self.b.program.code.push(inst);
-        self.b.program.opcodes.push(opcode.into());
+        self.b.program.opcodes.push(opcode);
         self.b.program.origins.push(Origin {
             line: from.map_or(unit.function.pos.line, |i| i.pos.line),
             loc: from.and_then(|i| i.loc),
@@ -128,13 +130,13 @@ impl<'m> Lower<'_, 'm> {
             Some((r, not)) => Some((self.reg(r)?.0, not)),
             None => None,
         };
-        let opcode = i.mnemonic();
+        let opcode = self.b.spelling(i);
         for mut inst in list {
             if let Some((at, not)) = guard {
                 inst.guard = at;
                 inst.flags |= GUARDED | if not { GUARD_NOT } else { 0 };
             }
-            self.push(inst, &opcode);
+            self.push(inst, opcode.clone());
         }
         Ok(())
     }
@@ -161,7 +163,7 @@ impl<'m> Lower<'_, 'm> {
             let at = self.frame_offset(v)?;
             let reg = (location.at, location.slot);
             let inst = self.frame_access(at, ty.bytes().max(1), reg, !enter)?;
-            self.push(inst, if enter { "ld.param" } else { "st.param" });
+            self.push(inst, if enter { "ld.param" } else { "st.param" }.into());
         }
         Ok(())
     }
