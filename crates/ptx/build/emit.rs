@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::table::{Form, Item, Operand, OperandKind, Part, Row, Table};
+use crate::table::{Attributes, Form, Item, Operand, OperandKind, Part, Row, Rule, Table};
 
 /// Types by spelling.
 const TYPES: &[&str] = &[
@@ -272,7 +272,9 @@ fn operand(operand: &Operand, words: &mut BTreeSet<String>) -> String {
             type_of(ty).unwrap_or_else(|| panic!("no type '{ty}'"))
         ),
         OperandKind::Address => "Address".into(),
-        OperandKind::Immediate => "Immediate".into(),
+        OperandKind::Immediate(values, range) => {
+            format!("Immediate {{ values: &{values:?}, range: {range} }}")
+        }
         OperandKind::Any => "Any".into(),
     };
     let presence = match (operand.optional, operand.with.as_str()) {
@@ -296,15 +298,38 @@ fn form(form: &Form, words: &mut BTreeSet<String>) -> String {
     let items: Vec<String> = form.items.iter().map(|i| item(i, words)).collect();
     let operands: Vec<String> = form.operands.iter().map(|o| operand(o, words)).collect();
     format!(
-        "Form {{ text: {:?}, items: &[{}], operands: &[{}], open: {}, version: ({}, {}), target: {:?}, support: Support::{} }}",
+        "Form {{ text: {:?}, items: &[{}], operands: &[{}], open: {}, gate: {}, support: Support::{} }}",
         form.text,
         items.join(", "),
         operands.join(", "),
         form.open,
-        form.version / 10,
-        form.version % 10,
-        form.target,
-        form.support,
+        gate(&form.attributes),
+        form.attributes.support,
+    )
+}
+
+fn gate(attributes: &Attributes) -> String {
+    let version = |v: u32| format!("({}, {})", v / 10, v % 10);
+    let until = match &attributes.until {
+        Some((v, target)) => format!("Some(({}, {target:?}))", version(*v)),
+        None => "None".into(),
+    };
+    format!(
+        "Gate {{ version: {}, targets: &{:?}, until: {until} }}",
+        version(attributes.version),
+        attributes.targets,
+    )
+}
+
+fn rule(rule: &Rule) -> String {
+    let words: Vec<String> = rule.words.iter().map(|w| format!("&{w:?}")).collect();
+    format!(
+        "Rule {{ text: {:?}, words: &[{}], gate: {}, support: Support::{}, illegal: {} }}",
+        rule.text,
+        words.join(", "),
+        gate(&rule.attributes),
+        rule.attributes.support,
+        rule.attributes.illegal,
     )
 }
 
@@ -332,11 +357,12 @@ pub fn rust(table: &Table) -> String {
             .collect();
         let _ = writeln!(
             rows,
-            "    Row {{ op: Op::{}, destination: Destination::{}, summary: {:?}, section: {:?}, forms: &[\n{}    ] }},",
+            "    Row {{ op: Op::{}, destination: Destination::{}, summary: {:?}, section: {:?}, rules: &[{}], forms: &[\n{}    ] }},",
             variant(&row.name),
             destination(row),
             row.summary,
             row.section,
+            row.rules.iter().map(rule).collect::<Vec<_>>().join(", "),
             forms.concat(),
         );
     }

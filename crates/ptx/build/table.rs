@@ -19,6 +19,29 @@ pub struct Row {
     pub section: String,
     pub class: String,
     pub forms: Vec<Form>,
+    pub rules: Vec<Rule>,
+}
+
+/// What some modifiers of an instruction mean together, whatever its form.
+pub struct Rule {
+    pub text: String,
+    /// The modifiers; of each, one of several.
+    pub words: Vec<Vec<String>>,
+    pub attributes: Attributes,
+}
+
+/// What is written after the semicolon.
+#[derive(Clone)]
+pub struct Attributes {
+    /// Version of PTX times ten, and the architectures of which one is needed.
+    pub version: u32,
+    pub targets: Vec<String>,
+    /// The version of PTX times ten and the architecture from which on, together, it is illegal.
+    pub until: Option<(u32, String)>,
+    /// What the CPU device does with it.
+    pub support: String,
+    /// Whether the assembler rejects it.
+    pub illegal: bool,
 }
 
 /// One combination of modifiers and operands.
@@ -30,11 +53,7 @@ pub struct Form {
     pub operands: Vec<Operand>,
     /// Whether operands after the listed ones are checked elsewhere.
     pub open: bool,
-    /// Version of PTX times ten, and the architecture.
-    pub version: u32,
-    pub target: String,
-    /// What the CPU device does with it.
-    pub support: String,
+    pub attributes: Attributes,
 }
 
 /// A place for one or more modifiers.
@@ -88,7 +107,8 @@ pub enum OperandKind {
     /// This type.
     Fixed(String),
     Address,
-    Immediate,
+    /// An integer literal: one of these values, or in the range of the first to the last; any, if there are none.
+    Immediate(Vec<i64>, bool),
     Any,
 }
 
@@ -122,6 +142,13 @@ impl Table {
                     .ok_or_else(|| at("'=' is missing".into()))?;
                 let words = self.words(words.trim()).map_err(at)?;
                 self.lists.insert(name.trim().to_string(), words);
+            } else if let Some(rule) = content.strip_prefix("  when ") {
+                let rule = self.rule(rule.trim()).map_err(at)?;
+                let row = self
+                    .rows
+                    .last_mut()
+                    .ok_or_else(|| at("a rule without an instruction".into()))?;
+                row.rules.push(rule);
             } else if content.starts_with(' ') {
                 let form = self.form(content.trim()).map_err(at)?;
                 let row = self
@@ -142,6 +169,7 @@ impl Table {
                     section: section.clone(),
                     class: class.clone(),
                     forms: Vec::new(),
+                    rules: Vec::new(),
                 });
             }
         }
@@ -205,8 +233,8 @@ impl Table {
     }
 
     fn form(&self, text: &str) -> Result<Form, String> {
-        let mut attributes = text.split(';').map(str::trim);
-        let syntax = attributes.next().unwrap_or("");
+        let (syntax, attributes) = text.split_once(';').unwrap_or((text, ""));
+        let syntax = syntax.trim();
         let (modifiers, operands) = syntax
             .split_once(char::is_whitespace)
             .unwrap_or((syntax, ""));
@@ -215,9 +243,7 @@ impl Table {
             items: self.items(modifiers)?,
             operands: Vec::new(),
             open: false,
-            version: 10,
-            target: "sm_10".into(),
-            support: "Exact".into(),
+            attributes: Self::attributes(attributes)?,
         };
         for operand in operands.split(',').map(str::trim).filter(|o| !o.is_empty()) {
             if operand == "*" {
@@ -226,25 +252,64 @@ impl Table {
                 form.operands.push(Self::operand(operand)?);
             }
         }
-        for word in attributes.flat_map(str::split_whitespace) {
+        Ok(form)
+    }
+
+    /// `.a.(b|c) ; 7.8 sm_90`.
+    fn rule(&self, text: &str) -> Result<Rule, String> {
+        let (modifiers, attributes) = text.split_once(';').ok_or("';' is missing")?;
+        let (parts, rest) = self.parts(modifiers.trim())?;
+        if !rest.is_empty() {
+            return Err(format!("expected ';' at '{rest}'"));
+        }
+        Ok(Rule {
+            text: self.text(modifiers),
+            words: parts.into_iter().map(|part| part.words).collect(),
+            attributes: Self::attributes(attributes)?,
+        })
+    }
+
+    /// `bounded 7.0 sm_80 until 8.0 sm_90`.
+    fn attributes(text: &str) -> Result<Attributes, String> {
+        let mut attributes = Attributes {
+            version: 10,
+            targets: Vec::new(),
+            until: None,
+            support: "Exact".into(),
+            illegal: false,
+        };
+        let mut until = false;
+        for word in text.split_whitespace() {
             if word.starts_with("sm_") {
-                form.target = word.to_string();
+                match &mut attributes.until {
+                    Some((_, target)) if until => *target = word.to_string(),
+                    _ => attributes.targets = word.split('/').map(str::to_string).collect(),
+                }
             } else if let Some((major, minor)) = word.split_once('.') {
                 let number = |text: &str| {
                     text.parse::<u32>()
                         .map_err(|_| format!("no version '{word}'"))
                 };
-                form.version = number(major)? * 10 + number(minor)?;
+                let version = number(major)? * 10 + number(minor)?;
+                if until {
+                    attributes.until = Some((version, "sm_10".into()));
+                } else {
+                    attributes.version = version;
+                }
             } else {
-                form.support = match word {
-                    "bounded" => "Bounded",
-                    "refused" => "Refused",
+                match word {
+                    "until" => until = true,
+                    "illegal" => attributes.illegal = true,
+                    "bounded" => attributes.support = "Bounded".into(),
+                    "refused" => attributes.support = "Refused".into(),
                     _ => return Err(format!("no attribute '{word}'")),
                 }
-                .into();
             }
         }
-        Ok(form)
+        if attributes.targets.is_empty() {
+            attributes.targets.push("sm_10".into());
+        }
+        Ok(attributes)
     }
 
     /// `{.sat}.(s32|u32)`.
@@ -336,7 +401,14 @@ impl Table {
         };
         let kind = match kind {
             "2x" => OperandKind::Doubled,
-            "imm" => OperandKind::Immediate,
+            "imm" => OperandKind::Immediate(Vec::new(), false),
+            _ if kind.starts_with("imm=") => {
+                let values = &kind["imm=".len()..];
+                let range = values.contains("..");
+                let values = values.split(if range { ".." } else { "/" });
+                let values = values.map(|v| v.parse().map_err(|_| format!("no number '{v}'")));
+                OperandKind::Immediate(values.collect::<Result<_, _>>()?, range)
+            }
             "any" => OperandKind::Any,
             _ if kind.starts_with('~') => OperandKind::Sized(index(&kind[1..])?),
             _ if kind.starts_with('+') => OperandKind::Wide(index(&kind[1..])?),

@@ -7,14 +7,33 @@ use std::process::ExitCode;
 
 use cupyrite_ptx::NEWEST_VERSION;
 use cupyrite_ptx::ir::Op;
-use cupyrite_ptx::isa::{Form, Support};
+use cupyrite_ptx::isa::{Form, Gate, Rule, Support};
 
 /// The version and the architecture that a form needs, if any that is in use lacks it.
-fn since(form: &Form) -> String {
-    let (major, minor) = form.version;
-    match (form.version, form.target) {
-        ((1, 0), "sm_10") => String::new(),
-        (_, target) => format!("{major}.{minor}, `{target}`"),
+fn since(gate: &Gate) -> String {
+    let mut out = Vec::new();
+    if gate.version != (1, 0) {
+        out.push(format!("{}.{}", gate.version.0, gate.version.1));
+    }
+    if gate.targets != ["sm_10"] {
+        let targets: Vec<String> = gate.targets.iter().map(|t| format!("`{t}`")).collect();
+        out.push(targets.join(" or "));
+    }
+    if let Some(((major, minor), target)) = gate.until {
+        out.push(match target {
+            "sm_10" => format!("before {major}.{minor}"),
+            _ => format!("before {major}.{minor} or `{target}`"),
+        });
+    }
+    out.join(", ")
+}
+
+/// The meaning of modifiers, for the column of the CPU device.
+fn rule_support(rule: &Rule) -> &'static str {
+    match (rule.illegal, rule.support) {
+        (true, _) => "illegal",
+        (false, Support::Refused) => "refused",
+        (false, _) => "",
     }
 }
 
@@ -68,8 +87,17 @@ fn manual() -> String {
                 out,
                 "| {name} | `{}` | {} | {} |",
                 text.trim_start_matches("- ").trim_start_matches('-'),
-                since(form),
+                since(&form.gate),
                 support(form)
+            );
+        }
+        for rule in row.rules {
+            let _ = writeln!(
+                out,
+                "| | with `{}` | {} | {} |",
+                rule.text.replace('|', "\\|"),
+                since(&rule.gate),
+                rule_support(rule)
             );
         }
     }

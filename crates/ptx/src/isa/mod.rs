@@ -4,6 +4,7 @@
 //! and static [`Row`]s. From the rows come the recognition of instructions, the checks of operands, the spelling of an
 //! instruction, and `docs/ptx.md`.
 
+mod gate;
 mod recognize;
 mod sample;
 
@@ -12,8 +13,9 @@ use crate::ir::{
     Semantics, ShflMode, Space, TestpOp, Type, VoteMode,
 };
 
+pub use gate::Gate;
 pub(crate) use recognize::{Recognized, Unrecognized, recognize};
-pub use sample::{DECLARATIONS, samples};
+pub use sample::{DECLARATIONS, Sample, VARIABLES, WIDE_DECLARATIONS, mutations, samples};
 
 include!(concat!(env!("OUT_DIR"), "/isa.rs"));
 
@@ -30,6 +32,30 @@ pub struct Row {
     pub section: &'static str,
     /// Its forms. A spelling belongs to the first form that takes it.
     pub forms: &'static [Form],
+    /// What holds for all forms.
+    pub rules: &'static [Rule],
+}
+
+/// What some modifiers of an instruction mean together, whatever its form.
+#[derive(Debug)]
+pub struct Rule {
+    /// The notation of the table.
+    pub text: &'static str,
+    /// The modifiers; of each, one of several spellings.
+    pub words: &'static [&'static [&'static str]],
+    /// The version and the architecture that it needs.
+    pub gate: Gate,
+    /// What the CPU device does with it.
+    pub support: Support,
+    /// Whether the assembler rejects it.
+    pub illegal: bool,
+}
+
+impl Rule {
+    /// Whether the modifiers of an instruction have all words of the rule.
+    pub fn applies(&self, words: &[&str]) -> bool {
+        (self.words.iter()).all(|one| one.iter().any(|word| words.contains(word)))
+    }
 }
 
 /// A combination of modifiers and operands that an instruction has.
@@ -43,10 +69,8 @@ pub struct Form {
     pub operands: &'static [OperandSpec],
     /// Whether the operands are checked elsewhere, or not at all.
     pub open: bool,
-    /// The version of PTX that introduced it.
-    pub version: (u32, u32),
-    /// The architecture that it needs, such as `sm_90`; `sm_90a` is that architecture alone.
-    pub target: &'static str,
+    /// The version and the architecture that it needs.
+    pub gate: Gate,
     /// What the CPU device does with it.
     pub support: Support,
 }
@@ -165,8 +189,13 @@ pub enum OperandKind {
     Fixed(Type),
     /// An address in brackets.
     Address,
-    /// An integer literal.
-    Immediate,
+    /// An integer literal: one of these values, or in the range from the first to the last; any, if there are none.
+    Immediate {
+        /// The values, or the ends of the range.
+        values: &'static [i64],
+        /// Whether they are the ends of a range.
+        range: bool,
+    },
     /// Anything.
     Any,
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::{Form, Modifier, Op, ROWS};
+use super::{Form, Modifier, Op, ROWS, Rule};
 use crate::ir::{Mods, Type};
 
 /// An instruction without its operands.
@@ -14,6 +14,8 @@ pub(crate) struct Recognized {
     pub types: Arc<[Type]>,
     /// The forms that take these modifiers. They differ in their operands.
     pub forms: Vec<&'static Form>,
+    /// The rules of the instruction that these modifiers meet.
+    pub rules: Vec<&'static Rule>,
 }
 
 /// Why an instruction is not in the table.
@@ -111,6 +113,7 @@ impl Assignment {
             mods: Arc::new(mods),
             types: types.into(),
             forms: vec![self.form],
+            rules: Vec::new(),
         }
     }
 }
@@ -164,9 +167,31 @@ pub(crate) fn recognize(first: &str, words: &[&str]) -> Result<Recognized, Unrec
         }
     }
     match found {
-        Some(found) => Ok(found),
+        Some(mut found) => {
+            (found.rules).extend(op.row().rules.iter().filter(|rule| rule.applies(words)));
+            match found.rules.iter().find(|rule| rule.illegal) {
+                Some(rule) => Err(illegal(rule, used, words)),
+                None => Ok(found),
+            }
+        }
         None => Err(refuse(op, used, words, furthest, &best)),
     }
+}
+
+/// Names the modifiers that a rule rejects together.
+fn illegal(rule: &Rule, used: usize, words: &[&str]) -> Unrecognized {
+    let meant = |word: &&str| rule.words.iter().any(|one| one.contains(word));
+    let last = words.iter().rposition(|word| meant(word)).unwrap_or(0);
+    let others: Vec<String> = (words[..last].iter().filter(|word| meant(word)))
+        .map(|word| format!("'.{word}'"))
+        .collect();
+    let word = words.get(last).unwrap_or(&"");
+    let message = if others.is_empty() {
+        format!("'.{word}' is not legal here")
+    } else {
+        format!("'.{word}' cannot be combined with {}", others.join(" and "))
+    };
+    Unrecognized::Modifier(used + last, message)
 }
 
 /// Explains why `words` are no form of an instruction. `best` are the forms that the first `furthest` of them fit.

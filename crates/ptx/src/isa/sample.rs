@@ -1,20 +1,60 @@
-//! Texts of instructions, for tests: each form of the table with each of its modifiers.
+//! Texts of instructions, for tests: each form of the table with each of its modifiers, and what a small change makes of it.
 
-use super::{Form, Item, Op, OperandKind, OperandSpec, Presence, Recognized, recognize};
+use std::collections::BTreeSet;
+
+use super::{Form, Gate, Item, Op, OperandKind, OperandSpec, Presence, Recognized, Rule, recognize};
 use crate::ir::{Space, Type};
 
-/// Declarations of the registers and variables that the samples name, for the body of a kernel.
+/// Declarations of the variables that the samples name, for module scope.
+pub const VARIABLES: &str = ".global .align 32 .b8 global_bytes[256]; .const .align 32 .b8 const_bytes[256];\n";
+
+/// Declarations of the registers and variables that the samples name, for the body of a kernel with the parameter
+/// `.param .b64 kernel_parameter`.
 pub const DECLARATIONS: &str = "\
-.reg .pred p<9>; .reg .b16 h<9>; .reg .b32 r<9>; .reg .b64 l<9>; .reg .b128 q<9>; .reg .f32 f<9>; .reg .f64 d<9>;
-.shared .align 16 .b8 shared_bytes[256];
+.reg .pred p<20>; .reg .b16 h<20>; .reg .b32 r<20>; .reg .b64 l<20>; .reg .f32 f<20>; .reg .f64 d<20>;
+.shared .align 16 .b8 shared_bytes[256]; .local .align 16 .b8 local_bytes[256];
 ";
+
+/// Declarations that need PTX ISA 8.3 and sm_70.
+pub const WIDE_DECLARATIONS: &str = ".reg .b128 q<20>;\n";
+
+/// The greatest number of spellings of a form that [`samples`] lists completely.
+const MOST: usize = 256;
 
 /// A spelling of a form: for each item, the choice in each of its parts.
 type Spelling = Vec<Option<Vec<usize>>>;
 
+/// An instruction of the table as text.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Its form.
+    pub form: &'static Form,
+    /// The rules that its modifiers meet.
+    pub rules: Vec<&'static Rule>,
+    /// The instruction, with its semicolon.
+    pub text: String,
+}
+
+impl Sample {
+    /// The requirements of the form and of the modifiers.
+    pub fn gates(&self) -> impl Iterator<Item = &'static Gate> {
+        std::iter::once(&self.form.gate).chain(self.rules.iter().map(|rule| &rule.gate))
+    }
+}
+
 impl Form {
-    /// Spellings in which every modifier of the form occurs: the shortest one, and for each modifier that one with it.
+    /// Spellings in which every modifier of the form occurs: all, if they are few; else the shortest one, and for each
+    /// modifier that one with it.
     fn spellings(&self) -> Vec<Spelling> {
+        let count = |item: &Item| {
+            let choices: usize = item.parts.iter().map(|part| part.len()).product();
+            choices + usize::from(item.optional)
+        };
+        let counts = self.items.iter().map(count);
+        let total = counts.fold(1usize, |a, b| a.saturating_mul(b));
+        if total <= MOST {
+            return self.all_spellings();
+        }
         let chosen = |item: &Item| vec![0; item.parts.len()];
         let shortest: Spelling = (self.items.iter())
             .map(|item| (!item.optional).then(|| chosen(item)))
@@ -34,6 +74,30 @@ impl Form {
         all
     }
 
+    /// Every combination of the modifiers.
+    fn all_spellings(&self) -> Vec<Spelling> {
+        let mut all: Vec<Spelling> = vec![Vec::new()];
+        for item in self.items {
+            let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
+            for part in item.parts {
+                let extended = choices.iter().flat_map(|before| {
+                    (0..part.len()).map(move |n| [before.as_slice(), &[n]].concat())
+                });
+                choices = extended.collect();
+            }
+            let mut places: Vec<Option<Vec<usize>>> = choices.into_iter().map(Some).collect();
+            if item.optional {
+                places.insert(0, None);
+            }
+            let extended = all.iter().flat_map(|before| {
+                let places = places.iter().cloned();
+                places.map(move |place| [before.as_slice(), &[place]].concat())
+            });
+            all = extended.collect();
+        }
+        all
+    }
+
     fn words(&self, spelling: &Spelling) -> Vec<&'static str> {
         let items = self.items.iter().zip(spelling);
         let chosen =
@@ -47,37 +111,77 @@ impl Form {
 
 /// The instructions that [`Op`] has, with every modifier at least once and operands that fit; none for forms whose
 /// operands the table does not list.
-pub fn samples(op: Op) -> Vec<(&'static Form, String)> {
+pub fn samples(op: Op) -> Vec<Sample> {
     let mut all = Vec::new();
     for form in op.row().forms.iter().filter(|form| !form.open) {
         for spelling in form.spellings() {
             let words = form.words(&spelling);
-            let mut name = op.name().split('.');
-            let first = name.next().unwrap_or("");
-            let rest: Vec<&str> = name.chain(words.iter().copied()).collect();
-            let Ok(found) = recognize(first, &rest) else {
+            let Some((found, spelled)) = recognized(op, &words) else {
                 continue;
             };
-            let wanted = form.operands.iter().filter(|o| match o.presence {
-                Presence::Always => true,
-                Presence::Optional => false,
-                Presence::With(word) => found.mods.other.contains(&word),
-            });
-            let operands: Vec<String> = wanted
-                .enumerate()
-                .map(|(n, o)| operand(o, n, &found))
-                .collect();
-            let spelled = std::iter::once(op.name())
-                .chain(words)
-                .collect::<Vec<_>>()
-                .join(".");
-            all.push((
-                form,
-                format!("{spelled} {};", operands.join(", ")).replace(" ;", ";"),
-            ));
+            for optional in [false, true] {
+                if optional && !form.operands.iter().any(|o| o.presence == Presence::Optional) {
+                    continue;
+                }
+                all.push(Sample {
+                    form,
+                    rules: found.rules.clone(),
+                    text: text(&spelled, form, &found, &words, optional),
+                });
+            }
         }
     }
     all
+}
+
+/// Spellings that differ from those of [`samples`] by a modifier that is left out, added or exchanged for another of the
+/// same instruction, with the operands of the sample.
+pub fn mutations(op: Op) -> BTreeSet<String> {
+    let words = op.row().forms.iter().flat_map(|form| form.items);
+    let words = words.flat_map(|item| item.parts).copied().flatten();
+    let known: BTreeSet<&str> = words.map(|(word, _)| *word).collect();
+    let mut all = BTreeSet::new();
+    for sample in samples(op) {
+        let (spelled, operands) = sample.text.split_once([' ', ';']).unwrap_or((&sample.text, ""));
+        let end = if operands.is_empty() { ";" } else { " " };
+        let own = op.name().split('.').count();
+        let words: Vec<&str> = spelled.split('.').collect();
+        let mut add = |words: &[&str]| all.insert(format!("{}{end}{operands}", words.join(".")));
+        for n in own..words.len() {
+            add(&[&words[..n], &words[n + 1..]].concat());
+            for other in &known {
+                add(&[&words[..n], &[other], &words[n + 1..]].concat());
+            }
+        }
+        for other in &known {
+            add(&[&words[..own], &[other], &words[own..]].concat());
+        }
+    }
+    all
+}
+
+/// The instruction with these modifiers, and its spelling.
+fn recognized(op: Op, words: &[&str]) -> Option<(Recognized, String)> {
+    let mut name = op.name().split('.');
+    let first = name.next().unwrap_or("");
+    let rest: Vec<&str> = name.chain(words.iter().copied()).collect();
+    let found = recognize(first, &rest).ok()?;
+    Some((found, [&[first], rest.as_slice()].concat().join(".")))
+}
+
+/// The instruction with operands; `optional` tells whether with those that may be left out.
+fn text(spelled: &str, form: &Form, found: &Recognized, words: &[&str], optional: bool) -> String {
+    let wanted = form.operands.iter().filter(|o| match o.presence {
+        Presence::Always => true,
+        Presence::Optional => optional,
+        Presence::With(word) => found.mods.other.contains(&word),
+    });
+    let mut addresses = 0;
+    let operands: Vec<String> = wanted
+        .enumerate()
+        .map(|(n, o)| operand(o, n, found, words, &mut addresses))
+        .collect();
+    format!("{spelled} {};", operands.join(", ")).replace(" ;", ";")
 }
 
 /// A register of this type with a number.
@@ -96,7 +200,30 @@ fn register(ty: Type, n: usize) -> String {
     format!("{letter}{n}")
 }
 
-fn operand(spec: &OperandSpec, n: usize, found: &Recognized) -> String {
+/// An address, the n-th of the instruction.
+fn address(n: usize, found: &Recognized, words: &[&str]) -> &'static str {
+    let space = match (n, found.mods.space2) {
+        (1, Some(space)) => Some(space),
+        _ => found.mods.space,
+    };
+    match space {
+        Some(Space::Shared | Space::SharedCluster) => "[shared_bytes]",
+        Some(Space::Const) => "[const_bytes]",
+        Some(Space::Local) => "[local_bytes]",
+        Some(Space::Param) if words.contains(&"param::func") => "[call_parameter]",
+        Some(Space::Param) => "[kernel_parameter]",
+        Some(_) => "[global_bytes]",
+        None => "[l1]",
+    }
+}
+
+fn operand(
+    spec: &OperandSpec,
+    n: usize,
+    found: &Recognized,
+    words: &[&str],
+    addresses: &mut usize,
+) -> String {
     let ty = |index: usize| found.types.get(index).copied().unwrap_or(Type::B32);
     let doubled = |t: Type| if t.bits() == 16 { Type::B32 } else { Type::B64 };
     let one = |n: usize| match spec.kind {
@@ -104,18 +231,21 @@ fn operand(spec: &OperandSpec, n: usize, found: &Recognized) -> String {
         OperandKind::Wide(index) => register(ty(index), n),
         OperandKind::Doubled => register(doubled(ty(0)), n),
         OperandKind::Fixed(t) => register(t, n),
-        OperandKind::Address => match found.mods.space {
-            Some(Space::Shared | Space::SharedCluster) => "[shared_bytes]".into(),
-            _ => format!("[l{n}]"),
-        },
-        OperandKind::Immediate => "16".into(),
+        OperandKind::Address => String::new(),
+        OperandKind::Immediate { values, .. } => values.first().unwrap_or(&0).to_string(),
         OperandKind::Any => format!("r{n}"),
     };
-    let moved = matches!(spec.kind, OperandKind::Wide(_)) && found.mods.vector > 1;
-    if moved {
-        let elements: Vec<String> = (1..=found.mods.vector as usize).map(&one).collect();
-        format!("{{{}}}", elements.join(", "))
-    } else {
-        one(n + 1)
+    let vector = found.mods.vector as usize;
+    match spec.kind {
+        OperandKind::Address => {
+            *addresses += 1;
+            address(*addresses - 1, found, words).to_string()
+        }
+        OperandKind::Wide(_) if vector > 1 => {
+            let elements: Vec<String> = (1..=vector).map(|i| one(10 * (n % 2) + i)).collect();
+            format!("{{{}}}", elements.join(", "))
+        }
+        _ if spec.pair => format!("{}|p{}", one(n + 1), n + 1),
+        _ => one(n + 1),
     }
 }

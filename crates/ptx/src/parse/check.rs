@@ -3,9 +3,10 @@
 //! A register fits an operand of the same width, unless one of them is an integer and the other a float. Loads, stores and
 //! conversions also take wider registers.
 
+use crate::ErrorKind;
 use crate::error::{Error, shortened};
 use crate::ir::*;
-use crate::isa::Form;
+use crate::isa::{Gate, Recognized};
 use crate::parse::Parser;
 use crate::parse::lexer::Token;
 use crate::parse::operand_requirement::OperandRequirement::{
@@ -25,7 +26,8 @@ fn name(ty: Type) -> String {
 
 impl<'t> Parser<'t> {
     /// Checks the operands of an instruction, chooses its form by their number, and normalizes its literals and addresses.
-    pub fn check(&self, instr: &mut Instr, forms: &[&'static Form]) -> Result<(), Error> {
+    pub fn check(&self, instr: &mut Instr, recognized: &Recognized) -> Result<(), Error> {
+        let forms = &recognized.forms;
         // Triton writes `ld.b32 {%r1}, [...]`.
         if let Some(data) = instr.data_operand()
             && let Some(Operand::Vector(elements)) = instr.operands.get_mut(data)
@@ -48,7 +50,7 @@ impl<'t> Parser<'t> {
         let fits = |&(least, most): &(usize, usize)| (least..=most).contains(&count);
         let Some(chosen) = counts.clone().position(|range| fits(&range)) else {
             let least = counts.clone().map(|range| range.0).min().unwrap_or(0);
-            let most = counts.map(|range| range.1).max().unwrap_or(0);
+            let most = counts.clone().map(|range| range.1).max().unwrap_or(0);
             let token = self.operand_tokens.get(most).copied().unwrap_or(self.tok);
             let wanted = if least == most {
                 format!("{least}")
@@ -62,7 +64,18 @@ impl<'t> Parser<'t> {
             );
             return Err(self.error(token, message));
         };
-        instr.form = forms[chosen];
+        // Of the forms with this number of operands, the first that the module can use.
+        let met = |gate: &Gate| {
+            let target = self.module.target.first().map_or("", String::as_str);
+            gate.is_met(self.module.version, target)
+        };
+        instr.form = (forms.iter().zip(counts).skip(chosen))
+            .find(|(form, range)| fits(range) && met(&form.gate))
+            .map_or(forms[chosen], |(form, _)| *form);
+        let gates = recognized.rules.iter().map(|rule| &rule.gate);
+        if let Some(gate) = [&instr.form.gate].into_iter().chain(gates).find(|g| !met(g)) {
+            return Err(self.unmet(instr, gate));
+        }
         let Some(function) = &self.function else {
             return Ok(());
         };
@@ -105,6 +118,17 @@ impl<'t> Parser<'t> {
         }
         self.vector_length(&function.body, instr)?;
         self.narrow_address(&function.body, instr)
+    }
+
+    /// The error that the module's version or target lacks an instruction.
+    fn unmet(&self, instr: &Instr, gate: &Gate) -> Error {
+        let (major, minor) = self.module.version;
+        let target = self.module.target.first().map_or("", String::as_str);
+        let message = format!(
+            "'{}' needs {gate}; the module says '.version {major}.{minor}', '.target {target}'",
+            instr.mnemonic()
+        );
+        self.error_of(ErrorKind::Invalid, instr.pos, instr.op.name(), message)
     }
 
     /// Rejects a 32-bit register in an address of global or generic memory.
@@ -195,6 +219,14 @@ impl<'t> Parser<'t> {
                 }
                 Is(t) | Wide(t) | Size(t) if is_float(t) => refuse("an integer"),
                 Address => refuse("a constant"),
+                Immediate([least, .., most], true)
+                    if !(*least..=*most).contains(value) =>
+                {
+                    refuse("another")
+                }
+                Immediate(values, false) if !values.is_empty() && !values.contains(value) => {
+                    refuse("another")
+                }
                 _ => Ok(()),
             },
             Operand::F32(_) | Operand::F64(_) => match requirement {
@@ -293,7 +325,7 @@ fn register_fits(requirement: OperandRequirement, ty: Type, bits: u32) -> bool {
     match requirement {
         Any => true,
         Pred => ty == Type::Pred,
-        Address | Immediate => false,
+        Address | Immediate(..) => false,
         _ if ty == Type::Pred => false,
         Bits(n) => bits == n,
         Size(t) => bits == t.bits(),
@@ -313,7 +345,16 @@ fn wanted(requirement: OperandRequirement) -> String {
         Any => "an operand".to_string(),
         Pred => "a predicate".to_string(),
         Address => "an address in brackets".to_string(),
-        Immediate => "an integer constant".to_string(),
+        Immediate([], _) => "an integer constant".to_string(),
+        Immediate(values, true) => format!(
+            "an integer constant from {} to {}",
+            values[0],
+            values[values.len() - 1]
+        ),
+        Immediate(values, false) => {
+            let values: Vec<String> = values.iter().map(i64::to_string).collect();
+            format!("the integer constant {}", values.join(" or "))
+        }
         Bits(n) => format!("a value of {n} bits"),
         Size(t) => format!("a value of {} bits", t.bits()),
         Wide(t) => format!("a value of type {} in at least {} bits", name(t), t.bits()),

@@ -196,7 +196,7 @@ impl<'t> Parser<'t> {
             pos: first.pos,
             loc: self.loc,
         };
-        self.check(&mut instr, &recognized.forms)?;
+        self.check(&mut instr, &recognized)?;
         self.bump();
         self.scopes().body.instrs.push(instr);
         Ok(())

@@ -18,8 +18,8 @@ pub(crate) enum OperandRequirement {
     Wide(Type),
     /// An address in brackets.
     Address,
-    /// An integer literal.
-    Immediate,
+    /// An integer literal: one of these values, or in the range from the first to the last; any, if there are none.
+    Immediate(&'static [i64], bool),
     /// Not checked.
     Any,
 }
@@ -49,7 +49,7 @@ impl OperandRequirement {
             OperandKind::Fixed(t @ (Type::B32 | Type::B64)) => Some(Bits(t.bits())),
             OperandKind::Fixed(t) => Some(Is(t)),
             OperandKind::Address => Some(Address),
-            OperandKind::Immediate => Some(Immediate),
+            OperandKind::Immediate { values, range } => Some(Immediate(values, range)),
             OperandKind::Any => Some(Any),
         };
         found.unwrap_or(Any)
