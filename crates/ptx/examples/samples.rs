@@ -4,11 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use cupyrite_ptx::ir::Op;
-use cupyrite_ptx::isa::{
-    DECLARATIONS, Sample, VARIABLES, WIDE_DECLARATIONS, mutations, samples,
-};
 use cupyrite_ptx::NEWEST_VERSION;
+use cupyrite_ptx::ir::Op;
+use cupyrite_ptx::isa::{DECLARATIONS, Sample, VARIABLES, WIDE_DECLARATIONS, mutations, samples};
 
 /// The architectures for which mutations are tried.
 const TARGETS: &[&str] = &["sm_80", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120a"];
@@ -86,10 +84,12 @@ fn main() {
         let all: BTreeSet<String> = same.chain(mutations(*op)).collect();
         for text in all {
             let legal: String = (TARGETS.iter())
-                .map(|target| match cupyrite_ptx::parse(&module(NEWEST_VERSION, target, &text)) {
-                    Ok(_) => '1',
-                    Err(_) => '0',
-                })
+                .map(
+                    |target| match cupyrite_ptx::parse(&module(NEWEST_VERSION, target, &text)) {
+                        Ok(_) => '1',
+                        Err(_) => '0',
+                    },
+                )
                 .collect();
             println!("{legal}\t{text}");
         }

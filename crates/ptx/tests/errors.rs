@@ -524,3 +524,48 @@ fn hostile_texts() {
     let module = parse(&kernel(&registers)).unwrap();
     assert!(module.functions[1].body.as_ref().unwrap().regs.is_empty());
 }
+
+/// The message for a module of this version and target with this instruction; empty if it is accepted.
+fn refusal(version: &str, target: &str, instruction: &str) -> String {
+    let text = format!(
+        ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k() {{\n\
+         .reg .pred p<4>; .reg .b32 r<4>; .reg .b64 l<4>;\n{instruction}\nret;\n}}"
+    );
+    cupyrite_ptx::parse(&text).map_or_else(|error| error.message, |_| String::new())
+}
+
+/// Forms and modifiers need the version and the architecture that introduced them.
+#[test]
+fn gates() {
+    let add = "add.f32x2 l1, l2, l3;";
+    assert_eq!(
+        refusal("7.8", "sm_89", add),
+        "'add.f32x2' needs PTX ISA 8.6 and sm_100; the module says '.version 7.8', '.target sm_89'"
+    );
+    assert_eq!(refusal("8.6", "sm_100", add), "");
+    let load = "ld.relaxed.cluster.global.b32 r1, [l1];";
+    assert!(refusal("7.8", "sm_89", load).contains("needs PTX ISA 7.8 and sm_90"));
+    assert_eq!(refusal("7.8", "sm_90", load), "");
+    // Ended with sm_70 and PTX ISA 6.4.
+    let vote = "vote.all.pred p1, p2;";
+    assert_eq!(refusal("6.3", "sm_70", vote), "");
+    assert_eq!(refusal("7.0", "sm_60", vote), "");
+    assert!(refusal("7.0", "sm_70", vote).contains("before 6.4 or an architecture before sm_70"));
+}
+
+/// Modifiers and types that the assembler does not combine.
+#[test]
+fn illegal_combinations() {
+    for instruction in [
+        "atom.global.and.u32 r1, [l1], r2;",
+        "atom.global.add.b32 r1, [l1], r2;",
+        "setp.lo.s32 p1, r1, r2;",
+        "setp.lt.b32 p1, r1, r2;",
+        "ld.volatile.const.b32 r1, [l1];",
+        "ld.mmio.relaxed.sys.global.v2.b32 {r1, r2}, [l1];",
+        "cvt.rni.u32.s32 r1, r2;",
+        "vadd2.u32.u32.u32.sat.add r1, r2, r3, r1;",
+    ] {
+        assert_ne!(refusal("9.0", "sm_90", instruction), "", "{instruction}");
+    }
+}

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Form, Gate, Item, Op, OperandKind, OperandSpec, Presence, Recognized, Rule, recognize};
+use super::{
+    Form, Gate, Item, Op, OperandKind, OperandSpec, Presence, Recognized, Rule, recognize,
+};
 use crate::ir::{Space, Type};
 
 /// Declarations of the variables that the samples name, for module scope.
-pub const VARIABLES: &str = ".global .align 32 .b8 global_bytes[256]; .const .align 32 .b8 const_bytes[256];\n";
+pub const VARIABLES: &str =
+    ".global .align 32 .b8 global_bytes[256]; .const .align 32 .b8 const_bytes[256];\n";
 
 /// Declarations of the registers and variables that the samples name, for the body of a kernel with the parameter
 /// `.param .b64 kernel_parameter`.
@@ -120,7 +123,12 @@ pub fn samples(op: Op) -> Vec<Sample> {
                 continue;
             };
             for optional in [false, true] {
-                if optional && !form.operands.iter().any(|o| o.presence == Presence::Optional) {
+                if optional
+                    && !form
+                        .operands
+                        .iter()
+                        .any(|o| o.presence == Presence::Optional)
+                {
                     continue;
                 }
                 all.push(Sample {
@@ -142,7 +150,10 @@ pub fn mutations(op: Op) -> BTreeSet<String> {
     let known: BTreeSet<&str> = words.map(|(word, _)| *word).collect();
     let mut all = BTreeSet::new();
     for sample in samples(op) {
-        let (spelled, operands) = sample.text.split_once([' ', ';']).unwrap_or((&sample.text, ""));
+        let (spelled, operands) = sample
+            .text
+            .split_once([' ', ';'])
+            .unwrap_or((&sample.text, ""));
         let end = if operands.is_empty() { ";" } else { " " };
         let own = op.name().split('.').count();
         let words: Vec<&str> = spelled.split('.').collect();

@@ -73,7 +73,11 @@ impl<'t> Parser<'t> {
             .find(|(form, range)| fits(range) && met(&form.gate))
             .map_or(forms[chosen], |(form, _)| *form);
         let gates = recognized.rules.iter().map(|rule| &rule.gate);
-        if let Some(gate) = [&instr.form.gate].into_iter().chain(gates).find(|g| !met(g)) {
+        if let Some(gate) = [&instr.form.gate]
+            .into_iter()
+            .chain(gates)
+            .find(|g| !met(g))
+        {
             return Err(self.unmet(instr, gate));
         }
         let Some(function) = &self.function else {
@@ -219,9 +223,7 @@ impl<'t> Parser<'t> {
                 }
                 Is(t) | Wide(t) | Size(t) if is_float(t) => refuse("an integer"),
                 Address => refuse("a constant"),
-                Immediate([least, .., most], true)
-                    if !(*least..=*most).contains(value) =>
-                {
+                Immediate([least, .., most], true) if !(*least..=*most).contains(value) => {
                     refuse("another")
                 }
                 Immediate(values, false) if !values.is_empty() && !values.contains(value) => {
