@@ -4,24 +4,28 @@
 //! variables. Does not belong here: the syntax of PTX (`cupyrite-ptx`), containers of PTX, the driver API with its handles
 //! and error codes (`cupyrite-cpu`).
 //!
-//! A kernel passes through three stages: `load` parses modules and places their variables in memory, `compile` turns each
-//! kernel and the functions that it calls into a `program`, and `run` executes the program. [`semantics`] says what
-//! instructions compute.
+//! A kernel passes through these stages: `load` parses modules and places their variables in memory, `build` translates
+//! each kernel and the functions that it calls to `kir`, `passes` analyze and rewrite it, a `tier` makes code of it, and
+//! `run` executes the code. [`semantics`] says what instructions compute.
 
 mod address_windows;
+mod build;
 mod compile;
 pub mod conditions;
 mod cpu_features;
 mod fault_report;
+mod kir;
 mod limits;
 mod load;
 pub mod memory;
+mod passes;
 mod program;
 mod run;
 pub mod semantics;
 pub mod settings;
 pub mod tensor_map;
 pub mod texture;
+mod tier;
 
 pub use fault_report::{Fault, FaultKind};
 pub use limits::{MAX_SHARED, MAX_THREADS, RESERVED_SHARED};

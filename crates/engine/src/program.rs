@@ -1,15 +1,18 @@
-//! The decoded form of a kernel, which the compiler produces and the interpreter executes.
+//! The code of the interpreter: instructions whose operands are locations in the register file.
 //!
 //! Belongs here: plain data. A [`Program`] holds one kernel and every function that the kernel can reach, because all
-//! their registers share one register file.
+//! their registers share one register file. The operations of KIR are the same here, with the byte offset of a slot in
+//! place of the index of a virtual register.
 
 use std::sync::Arc;
 
-use cupyrite_ptx::ir::{AtomOp, Semantics, ShflMode, SourceLoc, Special, Type, VoteMode};
-use cupyrite_ptx::textures::Query;
+use cupyrite_ptx::ir::{ShflMode, SourceLoc, Special, VoteMode};
 
+use crate::kir::{
+    ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, HoistedLoad, MbarrierOp, MemOp,
+    ReduxOp, TexOp,
+};
 use crate::semantics::lane::{OpArgs, OpFn, Slot};
-use crate::texture::{BoundaryMode, View};
 
 /// Fixed locations of the register file, as byte offsets.
 pub mod fixed {
@@ -68,7 +71,7 @@ pub enum InstKind {
     Mbarrier,
     /// `mbarrier.pending_count`: pending arrivals of the state in `src[0]`.
     PendingCount,
-    /// `cp.async`: copies `args.imm` bytes from global `src[1]` to shared `src[0]`.
+    /// `cp.async` ([`CopyOp`]).
     CpAsync,
     /// `cp.async.bulk`, `cp.reduce.async.bulk` ([`BulkOp`]).
     Bulk,
@@ -120,8 +123,6 @@ pub enum InstKind {
     StackSave,
     /// `stackrestore`.
     StackRestore,
-    /// End of a function without a final `ret`.
-    End,
 }
 
 /// Flag: the instruction is guarded.
@@ -173,266 +174,10 @@ impl Inst {
     }
 }
 
-/// State space of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemSpace {
-    /// Generic address.
-    Generic,
-    /// Global or constant memory, or the parameter bank; a host address.
-    Global,
-    /// Offset in the block's shared memory.
-    Shared,
-    /// Offset in the thread's local memory.
-    Local,
-}
-
-/// A load or store.
-#[derive(Clone, Debug)]
-pub struct MemOp {
-    /// State space.
-    pub space: MemSpace,
-    /// Bytes of an element: 1 to 16.
-    pub size: u32,
-    /// Whether a load sign-extends.
-    pub signed: bool,
-    /// Destinations of a load or sources of a store, one per vector element.
-    pub regs: Vec<(u32, Slot)>,
-    /// Whether the registers have 16 bits: the upper half of their slots stays zero.
-    pub narrow: bool,
-    /// Memory order.
-    pub order: Semantics,
-    /// Whether each lane's access is one atomic access: it is volatile or ordered.
-    pub atomic: bool,
-    /// Whether the address register is 32 bits wide.
-    pub addr32: bool,
-    /// Whether this is a store.
-    pub store: bool,
-}
-
-/// An atomic operation.
-#[derive(Clone, Debug)]
-pub struct AtomicOp {
-    /// State space.
-    pub space: MemSpace,
-    /// Operation.
-    pub op: AtomOp,
-    /// Type.
-    pub ty: Type,
-    /// Memory order.
-    pub order: Semantics,
-    /// Whether the address register is 32 bits wide.
-    pub addr32: bool,
-    /// Destinations, one per vector element; empty for `red`.
-    pub dst: Vec<(u32, Slot)>,
-    /// Sources, one per vector element.
-    pub src: Vec<(u32, Slot)>,
-    /// Second source, of `cas`.
-    pub src2: Option<(u32, Slot)>,
-}
-
-/// Whether `op` exists for `ty` (PTX ISA, "atom").
-pub fn atomic_exists(op: AtomOp, ty: Type) -> bool {
-    use Type::*;
-    match op {
-        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, B32 | B64 | U32 | U64 | S32 | S64),
-        AtomOp::Cas => matches!(ty.bits(), 16 | 32 | 64 | 128) && !matches!(ty, F16x2 | BF16x2),
-        AtomOp::Exch => matches!(ty.bits(), 32 | 64 | 128),
-        AtomOp::Add => {
-            matches!(
-                ty,
-                U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | F16 | F16x2 | BF16 | BF16x2
-            )
-        }
-        AtomOp::Inc | AtomOp::Dec => matches!(ty, U32 | B32),
-        AtomOp::Min | AtomOp::Max => {
-            matches!(ty, U32 | S32 | U64 | S64 | F16 | F16x2 | BF16 | BF16x2)
-        }
-        AtomOp::Popc => false,
-    }
-}
-
-/// The action of a texture or surface instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TexKind {
-    /// `tex`.
-    Fetch {
-        /// Whether coordinates are texel numbers (integers).
-        texels: bool,
-        /// Level of detail.
-        detail: TexDetail,
-    },
-    /// `tld4` of this component.
-    Gather(u8),
-    /// `txq`, and whether a level of detail is given.
-    TextureQuery(Query, bool),
-    /// `suq`.
-    SurfaceQuery(Query),
-    /// `suld`.
-    Load,
-    /// `sust`.
-    Store,
-    /// `sured`.
-    Reduce(AtomOp),
-}
-
-/// Source of the level of detail of a fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TexDetail {
-    /// The base level.
-    Base,
-    /// [`TexOp::lod`].
-    Level,
-    /// [`TexOp::gradient`].
-    Gradient,
-}
-
-/// A texture or surface instruction.
-#[derive(Clone, Debug)]
-pub struct TexOp {
-    /// Action.
-    pub kind: TexKind,
-    /// Slot of the object handle.
-    pub object: u32,
-    /// Geometry that the instruction names.
-    pub view: View,
-    /// Slots of the coordinates.
-    pub coordinates: [u32; 3],
-    /// Slot of the layer.
-    pub layer: u32,
-    /// Slot of the level of detail.
-    pub lod: u32,
-    /// Slots of the gradients.
-    pub gradient: [[u32; 3]; 2],
-    /// Offset in texels.
-    pub offset: [i32; 3],
-    /// Destinations, or the sources of a store or reduction.
-    pub values: Vec<(u32, Slot)>,
-    /// Type of the values.
-    pub ty: Type,
-    /// Destination of the predicate that tells whether the texels are resident.
-    pub resident: u32,
-    /// Whether a surface access is formatted: x counts elements, and values are converted.
-    pub formatted: bool,
-    /// Behaviour of an access outside the surface.
-    pub outside: BoundaryMode,
-}
-
-/// The action of an `mbarrier` instruction on its object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MbarrierAction {
-    /// `init`.
-    Init,
-    /// `inval`.
-    Inval,
-    /// `expect_tx`: adds to the transaction count.
-    ExpectTransactions,
-    /// `complete_tx`: subtracts from the transaction count.
-    CompleteTransactions,
-    /// `arrive`, `arrive_drop`, `cp.async.mbarrier.arrive.noinc`.
-    Arrive {
-        /// The operand is added to the transaction count, and one thread arrives (`.expect_tx`).
-        expect: bool,
-        /// The thread leaves the barrier after this phase.
-        drop: bool,
-        /// The arrival must not complete the phase (`.noComplete`).
-        open: bool,
-    },
-    /// `test_wait`, `try_wait` with the state of an arrival.
-    Wait,
-    /// `test_wait`, `try_wait` with the parity of a phase.
-    WaitParity,
-}
-
-/// Operation of [`InstKind::Mbarrier`]. The address is in `src[0]`, `src[2]` and `imm`, the count or state in `src[1]`.
-#[derive(Clone, Copy, Debug)]
-pub struct MbarrierOp {
-    /// Action.
-    pub kind: MbarrierAction,
-    /// State space of the object.
-    pub space: MemSpace,
-    /// Whether the address register is 32 bits wide.
-    pub addr32: bool,
-}
-
-/// An address of a bulk copy, as lowered.
-#[derive(Clone, Copy, Debug)]
-pub struct BulkAddress {
-    /// Slot of the address.
-    pub slot: u32,
-    /// Whether the register is 32 bits wide.
-    pub addr32: bool,
-    /// Offset.
-    pub imm: i64,
-    /// 64-bit slot that is added.
-    pub plus: u32,
-    /// State space.
-    pub space: MemSpace,
-}
-
-/// Direction of a bulk copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BulkDirection {
-    /// Global to shared memory.
-    Load,
-    /// Shared to global memory.
-    Store,
-    /// Shared to shared memory.
-    Shared,
-}
-
-/// The other side of a bulk copy.
-#[derive(Clone, Copy, Debug)]
-pub enum BulkSide {
-    /// Memory, and the slot of the number of bytes.
-    Memory(BulkAddress, u32),
-    /// A box of a tensor: the address of the tensor map, and the slots of the first coordinates.
-    Tensor(BulkAddress, [u32; 5], u8),
-}
-
-/// Operation of [`InstKind::Bulk`].
-#[derive(Clone, Copy, Debug)]
-pub struct BulkOp {
-    /// Direction.
-    pub direction: BulkDirection,
-    /// The shared memory of the executing block: destination of a load, else the source.
-    pub shared: BulkAddress,
-    /// The other side.
-    pub other: BulkSide,
-    /// The `mbarrier` object whose transaction count falls by the bytes.
-    pub mbarrier: Option<BulkAddress>,
-    /// The operation of a reduction, and the type if the instruction names one.
-    pub reduce: Option<(AtomOp, Option<Type>)>,
-}
-
-/// A copy between frames at a call.
-#[derive(Clone, Copy, Debug)]
-pub enum ArgCopy {
-    /// Bytes of the caller's frame, to or from the callee's frame.
-    Memory {
-        /// Offset in the caller's frame.
-        caller: u32,
-        /// Offset in the callee's frame.
-        callee: u32,
-        /// Bytes.
-        size: u32,
-    },
-    /// A register of the caller, to or from the callee's frame.
-    Register {
-        /// The caller's register.
-        caller: u32,
-        /// Shape.
-        slot: Slot,
-        /// Offset in the callee's frame.
-        callee: u32,
-        /// Bytes.
-        size: u32,
-    },
-}
-
 /// A call.
 #[derive(Clone, Debug, Default)]
 pub struct CallOp {
-    /// Entry point of the callee of a direct call. While functions are lowered, the index of its unit.
+    /// Entry point of the callee of a direct call.
     pub entry: u32,
     /// Frame size of the callee, or of the prototype of an indirect call.
     pub callee_frame: u32,
@@ -474,101 +219,6 @@ pub struct IndirectTarget {
     pub gpu_frame: u32,
 }
 
-/// A function that the device provides to kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuiltinKind {
-    /// `vprintf(format, arguments) -> int`.
-    Vprintf,
-    /// `__assertfail(expression, file, line, function, char size)`.
-    AssertFail,
-    /// `malloc(size) -> pointer`.
-    Malloc,
-    /// `free(pointer)`.
-    Free,
-    /// `cudaGraphSetConditional(handle, value)`.
-    SetConditional,
-    /// `cudaGraphLaunch(graph, stream) -> cudaError_t`.
-    LaunchGraph,
-}
-
-impl BuiltinKind {
-    /// The function of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "vprintf" => Self::Vprintf,
-            "__assertfail" => Self::AssertFail,
-            "malloc" => Self::Malloc,
-            "free" => Self::Free,
-            "cudaGraphSetConditional" => Self::SetConditional,
-            "cudaGraphLaunch" => Self::LaunchGraph,
-            _ => return None,
-        })
-    }
-}
-
-/// A call of a function that the device provides.
-#[derive(Clone, Debug)]
-pub struct BuiltinOp {
-    /// Function.
-    pub kind: BuiltinKind,
-    /// Arguments.
-    pub args: Vec<BuiltinArg>,
-    /// Destination of the result.
-    pub result: Option<BuiltinArg>,
-}
-
-/// An argument or result of a builtin.
-#[derive(Clone, Copy, Debug)]
-pub enum BuiltinArg {
-    /// Offset and bytes in the caller's frame.
-    Memory(u32, u32),
-    /// A register.
-    Register(u32, Slot),
-}
-
-/// The action of a thread at a block barrier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BarrierMode {
-    /// Wait.
-    Sync,
-    /// Arrive without waiting.
-    Arrive,
-    /// Wait; the result is whether the predicate is true in all threads.
-    RedAnd,
-    /// Wait; the result is whether the predicate is true in any thread.
-    RedOr,
-    /// Wait; the result is the number of threads whose predicate is true.
-    RedPopc,
-}
-
-/// A block barrier.
-#[derive(Clone, Copy, Debug)]
-pub struct BarrierOp {
-    /// What the thread does.
-    pub mode: BarrierMode,
-    /// Slot of the barrier's number.
-    pub id: u32,
-    /// Slot of the thread count; `None` is all threads of the block.
-    pub count: Option<u32>,
-    /// Predicate of a reduction, and whether it is negated.
-    pub pred: (u32, bool),
-    /// Result of a reduction.
-    pub dst: u32,
-}
-
-/// `redux.sync`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReduxOp {
-    /// Operation.
-    pub op: AtomOp,
-    /// Type.
-    pub ty: Type,
-    /// Absolute values (`.abs`, f32).
-    pub abs: bool,
-    /// NaN propagates (`.NaN`, f32).
-    pub nan: bool,
-}
-
 /// A launch- or block-wide special register, written to the register file before warps run.
 #[derive(Clone, Copy, Debug)]
 pub struct SpecialSlot {
@@ -578,25 +228,6 @@ pub struct SpecialSlot {
     pub at: u32,
     /// Shape.
     pub slot: Slot,
-}
-
-/// A load that runs before the threads, from the parameter bank or from constant memory.
-#[derive(Clone, Copy, Debug)]
-pub struct HoistedLoad {
-    /// Offset in the parameter bank, or an absolute address.
-    pub from: u64,
-    /// Whether `from` is an absolute address.
-    pub absolute: bool,
-    /// Bytes.
-    pub size: u32,
-    /// Whether to sign-extend.
-    pub signed: bool,
-    /// Location.
-    pub at: u32,
-    /// Shape.
-    pub slot: Slot,
-    /// Whether the register has 16 bits.
-    pub narrow: bool,
 }
 
 /// Position of an instruction in the PTX and in the source.
@@ -674,6 +305,8 @@ pub struct Program {
     pub textures: Vec<TexOp>,
     /// `mbarrier` instructions.
     pub mbarriers: Vec<MbarrierOp>,
+    /// `cp.async` instructions.
+    pub copies: Vec<CopyOp>,
     /// Bulk copies.
     pub bulk: Vec<BulkOp>,
     /// Calls.

@@ -8,11 +8,13 @@ use cupyrite_ptx::ir::{FuncId, Function, Type};
 use parking_lot::Mutex;
 
 use super::variables::VariableMemory;
-use crate::compile::layout::kernel_params;
-use crate::compile::{CompileError, PlacedModule, compile_kernel};
+use crate::build::layout::kernel_params;
+use crate::build::{CompileError, PlacedModule};
+use crate::compile::{DUMPS, compile_kernel, kir_text};
+use crate::kir::BuiltinKind;
 use crate::limits::MAX_THREADS;
 use crate::memory::AddressSpace;
-use crate::program::{BuiltinKind, Program};
+use crate::program::Program;
 
 /// A parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,33 @@ impl Kernel {
             let _ = self.num_regs.set(estimate_registers(function));
             compile_kernel(&source, self.id)
         })
+    }
+
+    /// The text of the kernel's KIR after a pass; by default after the last one, with the locations of registers.
+    ///
+    /// # Errors
+    /// Why the kernel cannot be compiled; the names of the passes, if there is none of this name. Once the kernel has been
+    /// launched or queried, what it is made from is gone.
+    pub fn kir(&self, pass: Option<&str>) -> Result<String, String> {
+        let pass = pass.unwrap_or(DUMPS[DUMPS.len() - 1]);
+        if !DUMPS.contains(&pass) {
+            return Err(format!(
+                "no pass '{pass}'; the passes are {}",
+                DUMPS.join(", ")
+            ));
+        }
+        let source = self.source.lock().clone();
+        let source = source.ok_or("the kernel has been compiled already")?;
+        kir_text(&source, self.id, pass).map_err(|e| format!("PTX line {}: {}", e.line, e.message))
+    }
+
+    /// What the kernel is compiled from.
+    #[cfg(test)]
+    pub(crate) fn source_for_tests(&self) -> (Arc<PlacedModule>, FuncId) {
+        (
+            self.source.lock().clone().expect("not compiled yet"),
+            self.id,
+        )
     }
 
     /// Static shared memory in bytes.

@@ -23,8 +23,8 @@ pub use unit::Unit;
 use variables::{Placer, VariableMemory};
 
 use super::address_windows::windows;
-use super::compile::layout::kernel_params;
-use super::compile::{ModuleCalls, PlacedModule};
+use super::build::layout::kernel_params;
+use super::build::{ModuleCalls, PlacedModule};
 use super::limits::MAX_PARAMS;
 use crate::memory::AddressSpace;
 

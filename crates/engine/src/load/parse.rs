@@ -8,7 +8,7 @@ use cupyrite_ptx::link;
 use super::device_runtime;
 use super::error::{LoadError, LoadErrorKind, unresolved};
 use super::unit::Unit;
-use crate::program::BuiltinKind;
+use crate::kir::BuiltinKind;
 
 /// Parses a module. Error messages contain `name` unless it is empty.
 pub fn parse(ptx: &str, name: &str) -> Result<Module, LoadError> {

@@ -14,6 +14,7 @@ use super::memory::{
     ResolvedAddress, addresses, get, host, local_base, local_read, local_write, resolve, set,
 };
 use super::warp::Warp;
+use crate::kir::Reg;
 use crate::program::Inst;
 use crate::semantics::lane::flush;
 
@@ -222,19 +223,13 @@ pub unsafe fn atomic(
     let (shared, shared_bytes) = (cx.block.shared() as u64, cx.block.shared_bytes.into());
     // SAFETY: the operands lie in the register file, and `resolve` checks each access.
     unsafe {
-        let a = addresses(
-            regs,
-            inst.args.src[0],
-            op.addr32,
-            inst.imm,
-            inst.args.src[2],
-        );
+        let a = addresses(regs, &op.address);
         for lane in lanes(active) {
             let l = lane as u32;
             let lane = l as usize;
             let place = resolve(
                 cx,
-                op.space,
+                op.address.space,
                 inst.aux,
                 l,
                 a[lane],
@@ -242,11 +237,9 @@ pub unsafe fn atomic(
                 bytes.next_power_of_two(),
                 true,
             )?;
-            for (k, &(at, slot)) in op.src.iter().enumerate() {
+            for (k, &Reg { at, slot }) in op.src.iter().enumerate() {
                 let v = get(regs, at, slot, lane) & mask;
-                let v2 = op
-                    .src2
-                    .map_or(0, |(at, slot)| get(regs, at, slot, lane) & mask);
+                let v2 = op.src2.map_or(0, |r| get(regs, r.at, r.slot, lane) & mask);
                 let step = size * k as u32;
                 let old = match place {
                     ResolvedAddress::Host(p)
@@ -265,7 +258,7 @@ pub unsafe fn atomic(
                         new
                     }
                 };
-                if let Some(&(at, slot)) = op.dst.get(k) {
+                if let Some(&Reg { at, slot }) = op.dst.get(k) {
                     set(regs, at, slot, lane, old);
                 }
             }

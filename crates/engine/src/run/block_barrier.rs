@@ -6,7 +6,8 @@ use super::lanes::first_lane;
 use super::memory::splat32;
 use super::warp::{FragmentState, Warp};
 use crate::fault_report::{FaultKind, LaneFault};
-use crate::program::{BarrierMode, Inst, Program};
+use crate::kir::BarrierMode;
+use crate::program::{Inst, Program, fixed};
 
 /// The action of a fragment after it has arrived at a barrier.
 pub enum Arrival {
@@ -32,11 +33,11 @@ pub unsafe fn arrive(
     // SAFETY: the operands lie in the register file.
     let (id, count, holds) = unsafe {
         let read = |at: u32| *regs.add(at as usize).cast::<u32>().add(first);
-        let p = *regs.add(op.pred.0 as usize).cast::<u32>();
+        let p = *regs.add(op.predicate.at as usize).cast::<u32>();
         (
-            read(op.id),
-            op.count.map_or(0, read),
-            if op.pred.1 { !p } else { p },
+            read(op.id.at),
+            op.count.map_or(0, |r| read(r.at)),
+            if op.negated { !p } else { p },
         )
     };
     if id > 15 {
@@ -97,18 +98,19 @@ pub unsafe fn release(program: &Program, barriers: &[BlockBarrier; 16], w: &mut 
         any = true;
         let inst = &program.code[f.pc as usize];
         let op = program.barriers[inst.target as usize];
+        let dst = op.dst.map_or(fixed::SINK, |r| r.at);
         let (holds, voted) = bar.result;
         // SAFETY: the operands lie in the register file.
         unsafe {
             match op.mode {
-                BarrierMode::RedPopc => splat32(regs, op.dst, holds, f.mask),
+                BarrierMode::RedPopc => splat32(regs, dst, holds, f.mask),
                 BarrierMode::RedAnd | BarrierMode::RedOr => {
                     let yes = if op.mode == BarrierMode::RedAnd {
                         holds == voted
                     } else {
                         holds > 0
                     };
-                    let p = regs.add(op.dst as usize).cast::<u32>();
+                    let p = regs.add(dst as usize).cast::<u32>();
                     *p = if yes { *p | f.mask } else { *p & !f.mask };
                 }
                 _ => {}

@@ -13,8 +13,9 @@ use super::printf;
 use super::warp::Warp;
 use crate::conditions;
 use crate::fault_report::{FaultKind, LaneFault};
+use crate::kir::{BuiltinArg, BuiltinKind, BuiltinOp, MemSpace, Reg};
 use crate::memory::{Reach, RegionKind};
-use crate::program::{BuiltinArg, BuiltinKind, BuiltinOp, Inst, MemSpace, fixed};
+use crate::program::{Inst, fixed};
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;
@@ -113,7 +114,9 @@ pub unsafe fn builtin(
                             );
                         }
                     }
-                    BuiltinArg::Register(at, slot) => set(regs, at, slot, l, u128::from(result)),
+                    BuiltinArg::Register(Reg { at, slot }) => {
+                        set(regs, at, slot, l, u128::from(result))
+                    }
                 }
             }
         }
@@ -137,7 +140,7 @@ unsafe fn argument(
                 let frame = *regs.add(fixed::FRAME as usize).cast::<u32>().add(lane);
                 local_read_bytes(local_base(cx, w), frame + at, lane, size.min(8)) as u64
             }
-            Some(&BuiltinArg::Register(at, slot)) => get(regs, at, slot, lane) as u64,
+            Some(&BuiltinArg::Register(Reg { at, slot })) => get(regs, at, slot, lane) as u64,
             None => 0,
         }
     }

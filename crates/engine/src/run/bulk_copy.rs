@@ -12,7 +12,8 @@ use super::lanes::lanes;
 use super::mbarrier;
 use super::memory::{ResolvedAddress, addresses, refused, resolve};
 use crate::fault_report::{FaultKind, LaneFault};
-use crate::program::{BulkAddress, BulkDirection, BulkOp, BulkSide, Inst, MemSpace};
+use crate::kir::{Address, BulkDirection, BulkOp, BulkSide, MemSpace};
+use crate::program::Inst;
 use crate::tensor_map::{BYTES, TensorBox, decode, round_to_tf32};
 
 /// Unit of bulk copies in bytes, also of their alignment.
@@ -25,7 +26,7 @@ fn range(
     cx: &mut Context<'_>,
     entry: u16,
     lane: usize,
-    (of, address): (&BulkAddress, u64),
+    (of, address): (&Address, u64),
     (bytes, align): (u32, u32),
     write: bool,
 ) -> Result<u64, Box<LaneFault>> {
@@ -60,9 +61,9 @@ fn illegal(lane: usize, text: impl Into<String>) -> Box<LaneFault> {
 ///
 /// # Safety
 /// As for [`run`].
-unsafe fn all(regs: *mut u8, of: &BulkAddress) -> [u64; 32] {
+unsafe fn all(regs: *mut u8, of: &Address) -> [u64; 32] {
     // SAFETY: the caller's contract.
-    unsafe { addresses(regs, of.slot, of.addr32, of.imm, of.plus) }
+    unsafe { addresses(regs, of) }
 }
 
 /// Executes a bulk copy for the lanes `active`.
@@ -70,30 +71,32 @@ unsafe fn all(regs: *mut u8, of: &BulkAddress) -> [u64; 32] {
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
 pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
-    let op = cx.program.bulk[inst.target as usize];
+    let program = cx.program;
+    let op = &program.bulk[inst.target as usize];
     for l in lanes(active) {
         // SAFETY: the caller's contract.
         let (bytes, barrier) = unsafe {
             let shared = all(regs, &op.shared)[l];
             let bytes = match &op.other {
                 BulkSide::Memory(other, size) => {
-                    let size = *regs.add(*size as usize).cast::<u32>().add(l);
+                    let size = *regs.add(size.at as usize).cast::<u32>().add(l);
                     let other = (other, all(regs, other)[l]);
-                    memory(cx, inst.aux, l, &op, shared, other, size)?
+                    memory(cx, inst.aux, l, op, shared, other, size)?
                 }
-                BulkSide::Tensor(map, slots, rank) => {
+                BulkSide::Tensor(map, coordinates) => {
                     let mut position = [0i32; 5];
-                    for (to, &slot) in position.iter_mut().zip(slots) {
-                        *to = *regs.add(slot as usize).cast::<i32>().add(l);
+                    for (to, c) in position.iter_mut().zip(coordinates) {
+                        *to = *regs.add(c.at as usize).cast::<i32>().add(l);
                     }
                     let map = (map, all(regs, map)[l]);
-                    let position = &position[..usize::from(*rank)];
-                    tensor(cx, inst.aux, l, &op, shared, map, position)?
+                    let position = &position[..coordinates.len()];
+                    tensor(cx, inst.aux, l, op, shared, map, position)?
                 }
             };
             let barrier = op
                 .mbarrier
-                .map(|object| (object.space, all(regs, &object)[l]));
+                .as_ref()
+                .map(|object| (object.space, all(regs, object)[l]));
             (bytes, barrier)
         };
         if let Some(object) = barrier {
@@ -110,7 +113,7 @@ fn memory(
     lane: usize,
     op: &BulkOp,
     shared: u64,
-    other: (&BulkAddress, u64),
+    other: (&Address, u64),
     size: u32,
 ) -> Result<u64, Box<LaneFault>> {
     if !size.is_multiple_of(UNIT) {
@@ -189,7 +192,7 @@ fn tensor(
     lane: usize,
     op: &BulkOp,
     shared: u64,
-    (map, map_address): (&BulkAddress, u64),
+    (map, map_address): (&Address, u64),
     position: &[i32],
 ) -> Result<u64, Box<LaneFault>> {
     let at = range(
@@ -268,7 +271,7 @@ fn tensor(
         if len == 0 {
             continue;
         }
-        let global = BulkAddress {
+        let global = Address {
             space: MemSpace::Global,
             ..op.shared
         };

@@ -12,7 +12,8 @@ use super::memory::{
 };
 use super::warp::{Calls, FragmentState, Return, Warp};
 use crate::fault_report::{FaultKind, LaneFault};
-use crate::program::{ArgCopy, Inst, InstKind, SaveSet, fixed};
+use crate::kir::{ArgCopy, Reg};
+use crate::program::{Inst, InstKind, SaveSet, fixed};
 use crate::semantics::lane::Slot;
 
 /// Copies one argument or result for the lanes `active`.
@@ -56,8 +57,7 @@ unsafe fn copy(
                     }
                 }
                 ArgCopy::Register {
-                    caller,
-                    slot,
+                    caller: Reg { at: caller, slot },
                     callee,
                     size,
                 } => {

@@ -253,7 +253,7 @@ fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
         if e.narrow {
             v &= 0xffff;
         }
-        e.slot.broadcast(file, e.at, v);
+        e.to.slot.broadcast(file, e.to.at, v);
     }
 }
 

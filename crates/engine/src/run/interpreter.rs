@@ -150,7 +150,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
     }
 
     loop {
-        // SAFETY: every function ends in `InstKind::End`, which does not fall through, and branch targets lie in the code.
+        // SAFETY: every function ends in an unguarded `ret`, and branch targets lie in the code.
         let inst: &Inst = unsafe { &*code.add(pc as usize) };
         let mut active = mask;
         if inst.kind == InstKind::Lanes && inst.flags & GUARDED == 0 {
@@ -278,7 +278,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                 }
                 InstKind::AfterCall => calls::after_call(cx, w, regs, inst, active),
                 InstKind::Builtin => check!(builtins::builtin(cx, w, regs, inst, active)),
-                InstKind::Ret | InstKind::End => {
+                InstKind::Ret => {
                     if active == w.live && w.calls.is_none() {
                         exit(cx, w, active);
                         return WarpStop::Exited;

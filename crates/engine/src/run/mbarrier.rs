@@ -9,7 +9,8 @@ use super::context::{Context, ExecResult, fault};
 use super::lanes::lanes;
 use super::memory::{ResolvedAddress, addresses, refused, resolve, set};
 use crate::fault_report::{FaultKind, LaneFault};
-use crate::program::{Inst, MbarrierAction, MemSpace, fixed};
+use crate::kir::{MbarrierAction, MemSpace};
+use crate::program::{Inst, fixed};
 use crate::semantics::lane::Slot;
 
 const COUNT: u64 = (1 << 20) - 1;
@@ -91,21 +92,16 @@ pub fn complete(
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
 pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
-    let op = cx.program.mbarriers[inst.target as usize];
+    let program = cx.program;
+    let op = &program.mbarriers[inst.target as usize];
     // SAFETY: the operands lie in the register file, and `resolve` checks every access.
     unsafe {
-        let a = addresses(
-            regs,
-            inst.args.src[0],
-            op.addr32,
-            inst.imm,
-            inst.args.src[2],
-        );
+        let a = addresses(regs, &op.address);
         let narrow = regs.add(inst.args.src[1] as usize).cast::<u32>();
         let wide = regs.add(inst.args.src[1] as usize).cast::<u64>();
         for l in lanes(active) {
             let at = a[l];
-            let place = resolve(cx, op.space, inst.aux, l as u32, at, 8, 8, true)?;
+            let place = resolve(cx, op.address.space, inst.aux, l as u32, at, 8, 8, true)?;
             let ResolvedAddress::Host(p) = place else {
                 let kind = FaultKind::InvalidAddressSpace;
                 return Err(refused(kind, l as u32, at, 8, true, "shared", None));

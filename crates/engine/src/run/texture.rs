@@ -8,8 +8,9 @@ use super::lanes::{LANES, lanes};
 use super::memory::{get, refused, set};
 use super::texture_cache::CachedObject;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
+use crate::kir::{Reg, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
-use crate::program::{Inst, TexDetail, TexKind, TexOp};
+use crate::program::Inst;
 use crate::semantics::lane::Slot;
 use crate::texture::objects::Object;
 use crate::texture::{
@@ -115,7 +116,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
     let program = cx.program;
     let op = &program.textures[inst.target as usize];
     // SAFETY: the handle is in a 64-bit slot.
-    let handles: Row<u64> = unsafe { *regs.add(op.object as usize).cast() };
+    let handles: Row<u64> = unsafe { *regs.add(op.object.at as usize).cast() };
     let mut rows: Rows = [[0; LANES]; 4];
     let mut left = active;
     while left != 0 {
@@ -137,7 +138,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
                 }
                 TexKind::TextureQuery(what, by_level) => {
                     let texture = texture(cx, handle, first)?;
-                    let level: Row<u32> = row(regs, op.lod);
+                    let level: Row<u32> = row(regs, op.lod.at);
                     for l in lanes(group) {
                         rows[0][l] = texture.query(what, if by_level { level[l] } else { 0 });
                     }
@@ -165,7 +166,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
 /// Writes the results of a fetch or query to their registers.
 unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
     let half = |bits: u32| u32::from(half::f16::from_f32(f32::from_bits(bits)).to_bits());
-    for (k, &(at, slot)) in op.values.iter().enumerate() {
+    for (k, &Reg { at, slot }) in op.values.iter().enumerate() {
         for l in lanes(active) {
             let v = match op.ty {
                 Type::F16 => half(rows[k & 3][l]),
@@ -179,7 +180,7 @@ unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
     if matches!(op.kind, TexKind::Fetch { .. } | TexKind::Gather(_)) {
         // All texels are resident.
         // SAFETY: `resident` is a predicate of the register file.
-        unsafe { *regs.add(op.resident as usize).cast::<u32>() |= active };
+        unsafe { *regs.add(op.resident.at as usize).cast::<u32>() |= active };
     }
 }
 
@@ -215,24 +216,24 @@ unsafe fn fetch(
     // pinned the address space.
     unsafe {
         let coordinates = if texels {
-            Coordinates::Texel(op.coordinates.map(|at| row(regs, at)))
+            Coordinates::Texel(op.coordinates.map(|r| row(regs, r.at)))
         } else {
-            Coordinates::Position(op.coordinates.map(|at| row(regs, at)))
+            Coordinates::Position(op.coordinates.map(|r| row(regs, r.at)))
         };
         let detail = match op.kind {
             TexKind::Fetch {
                 detail: TexDetail::Level,
                 ..
-            } if texels => Detail::Level(row::<i32>(regs, op.lod).map(|n| n as f32)),
+            } if texels => Detail::Level(row::<i32>(regs, op.lod.at).map(|n| n as f32)),
             TexKind::Fetch {
                 detail: TexDetail::Level,
                 ..
-            } => Detail::Level(row(regs, op.lod)),
+            } => Detail::Level(row(regs, op.lod.at)),
             TexKind::Fetch {
                 detail: TexDetail::Gradient,
                 ..
             } => {
-                let [x, y] = op.gradient.map(|g| g.map(|at| row(regs, at)));
+                let [x, y] = op.gradient.map(|g| g.map(|r| row(regs, r.at)));
                 Detail::Gradient(Box::new([x, y]))
             }
             _ => Detail::Base,
@@ -240,7 +241,7 @@ unsafe fn fetch(
         let f = Fetch {
             view: op.view,
             coordinates,
-            layer: row(regs, op.layer),
+            layer: row(regs, op.layer.at),
             detail,
             offset: op.offset,
         };
@@ -270,8 +271,8 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
     let places = unsafe {
         SurfaceAccess {
             view: op.view,
-            coordinates: op.coordinates.map(|at| row(regs, at)),
-            layer: row(regs, op.layer),
+            coordinates: op.coordinates.map(|r| row(regs, r.at)),
+            layer: row(regs, op.layer.at),
             bytes: if op.formatted { 0 } else { bytes },
             outside: op.outside,
         }
@@ -312,7 +313,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
                     } else {
                         read_element(sites[l], bytes)
                     };
-                    for (k, &(at, slot)) in op.values.iter().enumerate() {
+                    for (k, &Reg { at, slot }) in op.values.iter().enumerate() {
                         set(regs, at, slot, l, v >> (8 * width * k as u32) & keep);
                     }
                 }
@@ -324,7 +325,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
                     op.ty
                 };
                 for l in lanes(active).filter(|l| sites[*l] != 0) {
-                    let Some(&(at, slot)) = op.values.first() else {
+                    let Some(&Reg { at, slot }) = op.values.first() else {
                         continue;
                     };
                     let v = part(at, slot, l) as u64;
@@ -333,7 +334,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
             }
             _ if op.formatted => {
                 let mut rows: Rows = [[0; LANES]; 4];
-                for (k, &(at, slot)) in op.values.iter().enumerate().take(4) {
+                for (k, &Reg { at, slot }) in op.values.iter().enumerate().take(4) {
                     for l in lanes(active) {
                         rows[k][l] = part(at, slot, l) as u32;
                     }
@@ -343,7 +344,7 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
             _ => {
                 for l in lanes(active).filter(|l| sites[*l] != 0) {
                     let mut v = 0;
-                    for (k, &(at, slot)) in op.values.iter().enumerate() {
+                    for (k, &Reg { at, slot }) in op.values.iter().enumerate() {
                         v |= (part(at, slot, l) & keep) << (8 * width * k as u32);
                     }
                     write_element(sites[l], bytes, v);

@@ -8,6 +8,8 @@ mod body;
 mod names;
 mod operands;
 
+pub use operands::special_name;
+
 use std::fmt::Write;
 
 use crate::ir::{

@@ -63,7 +63,7 @@ fn text(operand: &Operand, op: Op, names: &BodyNames<'_>) -> String {
         Operand::Neg(inner) => format!("-{}", text(inner, op, names)),
         Operand::NotReg(r) => format!("!{}", names.register(*r)),
         Operand::Pair(a, b) => format!("{}|{}", text(a, op, names), text(b, op, names)),
-        Operand::Special(s) => format!("%{}", special(*s)),
+        Operand::Special(s) => format!("%{}", special_name(*s)),
         Operand::Int(v) => v.to_string(),
         Operand::F32(bits) => format!("0f{bits:08X}"),
         Operand::F64(bits) => format!("0d{bits:016X}"),
@@ -109,7 +109,7 @@ fn selector(selector: Selector) -> String {
 }
 
 /// The name of a special register, without `%`.
-fn special(special: Special) -> String {
+pub fn special_name(special: Special) -> String {
     use Special::*;
     let axis = |name: &str, axis: u8| format!("{name}.{}", ["x", "y", "z"][usize::from(axis) % 3]);
     let name = match special {

@@ -11,7 +11,8 @@ use super::{
     local_write, refused, resolve, set,
 };
 use crate::fault_report::FaultKind;
-use crate::program::{Inst, MemOp, MemSpace, fixed};
+use crate::kir::{MemOp, MemSpace, Reg};
+use crate::program::Inst;
 use crate::run::context::{Context, ExecResult};
 use crate::run::lanes::{LANES, first_lane, lanes};
 use crate::run::warp::Warp;
@@ -48,11 +49,11 @@ fn position(op: &MemOp, k: usize) -> (usize, u32) {
 
 /// Writes the elements of an access of one lane into their registers.
 #[inline(always)]
-unsafe fn set_elements(regs: *mut u8, op: &MemOp, elements: &[(u32, Slot)], lane: usize, v: u128) {
+unsafe fn set_elements(regs: *mut u8, op: &MemOp, elements: &[Reg], lane: usize, v: u128) {
     // SAFETY: the slots lie in the register file.
     unsafe {
         if op.size >= 16 {
-            for &(at, slot) in elements {
+            for &Reg { at, slot } in elements {
                 set(regs, at, slot, lane, v);
             }
             return;
@@ -60,7 +61,7 @@ unsafe fn set_elements(regs: *mut u8, op: &MemOp, elements: &[(u32, Slot)], lane
         // In 64-bit arithmetic, which is several times faster.
         let per_half = (8 / op.size) as usize;
         for (elements, mut half) in elements.chunks(per_half).zip([v as u64, (v >> 64) as u64]) {
-            for &(at, slot) in elements {
+            for &Reg { at, slot } in elements {
                 set(regs, at, slot, lane, extend(op, half));
                 half = half.wrapping_shr(8 * op.size);
             }
@@ -70,19 +71,19 @@ unsafe fn set_elements(regs: *mut u8, op: &MemOp, elements: &[(u32, Slot)], lane
 
 /// The elements of an access of one lane, from their registers.
 #[inline(always)]
-unsafe fn get_elements(regs: *mut u8, op: &MemOp, elements: &[(u32, Slot)], lane: usize) -> u128 {
+unsafe fn get_elements(regs: *mut u8, op: &MemOp, elements: &[Reg], lane: usize) -> u128 {
     // SAFETY: the slots lie in the register file.
     unsafe {
         if op.size >= 16 {
             return elements
                 .first()
-                .map_or(0, |&(at, slot)| get(regs, at, slot, lane));
+                .map_or(0, |&Reg { at, slot }| get(regs, at, slot, lane));
         }
         let bits = 8 * op.size;
         let per_half = (8 / op.size) as usize;
         let mut halves = [0u64; 2];
         for (elements, half) in elements.chunks(per_half).zip(&mut halves) {
-            for &(at, slot) in elements.iter().rev() {
+            for &Reg { at, slot } in elements.iter().rev() {
                 let element = get(regs, at, slot, lane) as u64 & (u64::MAX >> (64 - bits));
                 *half = half.wrapping_shl(bits) | element;
             }
@@ -99,7 +100,7 @@ unsafe fn get_elements(regs: *mut u8, op: &MemOp, elements: &[(u32, Slot)], lane
 unsafe fn load_accesses(
     regs: *mut u8,
     op: &MemOp,
-    elements: &[(u32, Slot)],
+    elements: &[Reg],
     bytes: u32,
     (a, step): (&[u64; LANES], u64),
     active: u32,
@@ -109,31 +110,31 @@ unsafe fn load_accesses(
     // SAFETY: upheld by the caller; slots lie in the register file.
     unsafe {
         match (op.size, elements) {
-            (1, &[(x, R32)]) => {
+            (1, &[Reg { at: x, slot: R32 }]) => {
                 let x = row(x).cast::<u32>();
                 for l in lanes(active) {
                     *x.add(l) = extend(op, host::read(a[l] + step, 1) as u64) as u32;
                 }
             }
-            (2, &[(x, R32)]) => {
+            (2, &[Reg { at: x, slot: R32 }]) => {
                 let x = row(x).cast::<u32>();
                 for l in lanes(active) {
                     *x.add(l) = extend(op, host::read(a[l] + step, 2) as u64) as u32;
                 }
             }
-            (4, &[(x, R32)]) => {
+            (4, &[Reg { at: x, slot: R32 }]) => {
                 let x = row(x).cast::<u32>();
                 for l in lanes(active) {
                     *x.add(l) = host::read_32(a[l] + step);
                 }
             }
-            (8, &[(x, R64)]) => {
+            (8, &[Reg { at: x, slot: R64 }]) => {
                 let x = row(x).cast::<u64>();
                 for l in lanes(active) {
                     *x.add(l) = host::read_64(a[l] + step);
                 }
             }
-            (4, &[(x, R32), (y, R32)]) => {
+            (4, &[Reg { at: x, slot: R32 }, Reg { at: y, slot: R32 }]) => {
                 let (x, y) = (row(x).cast::<u32>(), row(y).cast::<u32>());
                 for l in lanes(active) {
                     let v = host::read_64(a[l] + step);
@@ -141,7 +142,15 @@ unsafe fn load_accesses(
                     *y.add(l) = (v >> 32) as u32;
                 }
             }
-            (4, &[(x, R32), (y, R32), (z, R32), (w, R32)]) => {
+            (
+                4,
+                &[
+                    Reg { at: x, slot: R32 },
+                    Reg { at: y, slot: R32 },
+                    Reg { at: z, slot: R32 },
+                    Reg { at: w, slot: R32 },
+                ],
+            ) => {
                 let to = [x, y, z, w].map(|at| row(at).cast::<u32>());
                 for l in lanes(active) {
                     let v = host::read(a[l] + step, 16);
@@ -150,7 +159,7 @@ unsafe fn load_accesses(
                     }
                 }
             }
-            (8, &[(x, R64), (y, R64)]) => {
+            (8, &[Reg { at: x, slot: R64 }, Reg { at: y, slot: R64 }]) => {
                 let (x, y) = (row(x).cast::<u64>(), row(y).cast::<u64>());
                 for l in lanes(active) {
                     let v = host::read(a[l] + step, 16);
@@ -165,7 +174,7 @@ unsafe fn load_accesses(
                     halves[0][l] = v as u64;
                     halves[1][l] = (v >> 64) as u64;
                 }
-                for (k, &(at, slot)) in elements.iter().enumerate() {
+                for (k, &Reg { at, slot }) in elements.iter().enumerate() {
                     let (half, shift) = position(op, k);
                     for l in lanes(active) {
                         let v = extend(op, halves[half][l] >> shift);
@@ -195,7 +204,7 @@ unsafe fn load_accesses(
 unsafe fn store_accesses(
     regs: *mut u8,
     op: &MemOp,
-    elements: &[(u32, Slot)],
+    elements: &[Reg],
     bytes: u32,
     (a, step): (&[u64; LANES], u64),
     active: u32,
@@ -205,45 +214,53 @@ unsafe fn store_accesses(
     // SAFETY: upheld by the caller; slots lie in the register file.
     unsafe {
         match (op.size, elements) {
-            (1, &[(x, R32)]) => {
+            (1, &[Reg { at: x, slot: R32 }]) => {
                 let x = row(x).cast::<u32>();
                 for l in lanes(active) {
                     host::write(a[l] + step, 1, u128::from(*x.add(l)));
                 }
             }
-            (2, &[(x, R32)]) => {
+            (2, &[Reg { at: x, slot: R32 }]) => {
                 let x = row(x).cast::<u32>();
                 for l in lanes(active) {
                     host::write(a[l] + step, 2, u128::from(*x.add(l)));
                 }
             }
-            (4, &[(x, R32)]) => {
+            (4, &[Reg { at: x, slot: R32 }]) => {
                 let x = row(x).cast::<u32>();
                 for l in lanes(active) {
                     host::write(a[l] + step, 4, u128::from(*x.add(l)));
                 }
             }
-            (8, &[(x, R64)]) => {
+            (8, &[Reg { at: x, slot: R64 }]) => {
                 let x = row(x).cast::<u64>();
                 for l in lanes(active) {
                     host::write(a[l] + step, 8, u128::from(*x.add(l)));
                 }
             }
-            (4, &[(x, R32), (y, R32)]) => {
+            (4, &[Reg { at: x, slot: R32 }, Reg { at: y, slot: R32 }]) => {
                 let (x, y) = (row(x).cast::<u32>(), row(y).cast::<u32>());
                 for l in lanes(active) {
                     let v = u128::from(*x.add(l)) | u128::from(*y.add(l)) << 32;
                     host::write(a[l] + step, 8, v);
                 }
             }
-            (4, &[(x, R32), (y, R32), (z, R32), (w, R32)]) => {
+            (
+                4,
+                &[
+                    Reg { at: x, slot: R32 },
+                    Reg { at: y, slot: R32 },
+                    Reg { at: z, slot: R32 },
+                    Reg { at: w, slot: R32 },
+                ],
+            ) => {
                 let from = [x, y, z, w].map(|at| row(at).cast::<u32>());
                 for l in lanes(active) {
                     let [x, y, z, w] = from.map(|f| u128::from(*f.add(l)));
                     host::write(a[l] + step, 16, x | y << 32 | z << 64 | w << 96);
                 }
             }
-            (8, &[(x, R64), (y, R64)]) => {
+            (8, &[Reg { at: x, slot: R64 }, Reg { at: y, slot: R64 }]) => {
                 let (x, y) = (row(x).cast::<u64>(), row(y).cast::<u64>());
                 for l in lanes(active) {
                     let v = u128::from(*x.add(l)) | u128::from(*y.add(l)) << 64;
@@ -253,7 +270,7 @@ unsafe fn store_accesses(
             _ if op.size < 16 => {
                 let mut halves = [[0u64; LANES]; 2];
                 let mask = u64::MAX >> (64 - 8 * op.size);
-                for (k, &(at, slot)) in elements.iter().enumerate() {
+                for (k, &Reg { at, slot }) in elements.iter().enumerate() {
                     let (half, shift) = position(op, k);
                     for l in lanes(active) {
                         let v = match slot {
@@ -303,7 +320,7 @@ fn check_all(
     if bits & u64::from(align - 1) != 0 {
         return false;
     }
-    match op.space {
+    match op.address.space {
         MemSpace::Shared => {
             if !in_shared(high, bytes, cx.block.shared_bytes, op.store) {
                 return false;
@@ -339,15 +356,9 @@ pub unsafe fn load(
     let op = &program.mem[inst.target as usize];
     // SAFETY: the operands lie in the register file, and every access is checked first.
     unsafe {
-        let mut a = addresses(
-            regs,
-            inst.args.src[0],
-            op.addr32,
-            inst.imm,
-            inst.args.src[2],
-        );
+        let mut a = addresses(regs, &op.address);
         let bytes = op.size * op.regs.len() as u32;
-        if op.space == MemSpace::Local {
+        if op.address.space == MemSpace::Local {
             return local_load(cx, w, regs, op, &a, active, bytes);
         }
         let access = access_bytes(op, bytes);
@@ -376,7 +387,7 @@ pub unsafe fn load(
             let l = lane as u32;
             let place = resolve(
                 cx,
-                op.space,
+                op.address.space,
                 inst.aux,
                 l,
                 a[l as usize],
@@ -394,9 +405,9 @@ pub unsafe fn load(
                 }
                 ResolvedAddress::Local(o) => {
                     let local = local_base(cx, w);
-                    for (k, &(at, slot)) in op.regs.iter().enumerate() {
+                    for (k, &Reg { at, slot }) in op.regs.iter().enumerate() {
                         let v = local_read(local, o + op.size * k as u32, l as usize, op.size);
-                        set_elements(regs, op, &[(at, slot)], l as usize, v);
+                        set_elements(regs, op, &[Reg { at, slot }], l as usize, v);
                     }
                 }
             }
@@ -434,7 +445,7 @@ unsafe fn local_load(
             && at & u64::from(align - 1) == 0
             && at + u64::from(bytes) <= u64::from(cx.launch.local_bytes)
         {
-            for (k, &(reg, slot)) in op.regs.iter().enumerate() {
+            for (k, &Reg { at: reg, slot }) in op.regs.iter().enumerate() {
                 let row = local_word(base, at as u32 + 4 * k as u32, 0).cast::<u32>();
                 if slot == Slot::R32 {
                     blend32(row, regs.add(reg as usize).cast(), active);
@@ -450,14 +461,22 @@ unsafe fn local_load(
         }
         for lane in lanes(active) {
             let l = lane as u32;
-            let ResolvedAddress::Local(o) =
-                resolve(cx, op.space, 0, l, a[l as usize], bytes, align, false)?
+            let ResolvedAddress::Local(o) = resolve(
+                cx,
+                op.address.space,
+                0,
+                l,
+                a[l as usize],
+                bytes,
+                align,
+                false,
+            )?
             else {
                 continue;
             };
-            for (k, &(at, slot)) in op.regs.iter().enumerate() {
+            for (k, &Reg { at, slot }) in op.regs.iter().enumerate() {
                 let v = local_read(base, o + op.size * k as u32, l as usize, op.size);
-                set_elements(regs, op, &[(at, slot)], l as usize, v);
+                set_elements(regs, op, &[Reg { at, slot }], l as usize, v);
             }
         }
     }
@@ -477,33 +496,27 @@ pub unsafe fn store(
     let op = &program.mem[inst.target as usize];
     // SAFETY: the operands lie in the register file, and every access is checked first.
     unsafe {
-        let mut a = addresses(
-            regs,
-            inst.args.src[0],
-            op.addr32,
-            inst.imm,
-            inst.args.src[2],
-        );
+        let mut a = addresses(regs, &op.address);
         let bytes = op.size * op.regs.len() as u32;
         let align = bytes.next_power_of_two();
-        if op.space == MemSpace::Local
+        if op.address.space == MemSpace::Local
             && op.size == 4
             && let Some(at) = same_offset(&a, active)
             && at & u64::from(align - 1) == 0
             && at + u64::from(bytes) <= u64::from(cx.launch.local_bytes)
-            && op.regs.iter().all(|r| r.1 == Slot::R32)
+            && op.regs.iter().all(|r| r.slot == Slot::R32)
         {
             let base = local_base(cx, w);
-            for (k, &(reg, _)) in op.regs.iter().enumerate() {
+            for (k, reg) in op.regs.iter().enumerate() {
                 let row = local_word(base, at as u32 + 4 * k as u32, 0).cast::<u32>();
-                blend32(regs.add(reg as usize).cast(), row, active);
+                blend32(regs.add(reg.at as usize).cast(), row, active);
             }
             return Ok(());
         }
         let access = access_bytes(op, bytes);
         let parts = op.regs.chunks((access / op.size) as usize);
         if !op.atomic
-            && op.space != MemSpace::Local
+            && op.address.space != MemSpace::Local
             && check_all(cx, op, inst.aux, &mut a, active, bytes, align)
         {
             for (elements, step) in parts.zip((0..).step_by(access as usize)) {
@@ -516,7 +529,16 @@ pub unsafe fn store(
         }
         for lane in lanes(active) {
             let l = lane as u32;
-            let place = resolve(cx, op.space, inst.aux, l, a[l as usize], bytes, align, true)?;
+            let place = resolve(
+                cx,
+                op.address.space,
+                inst.aux,
+                l,
+                a[l as usize],
+                bytes,
+                align,
+                true,
+            )?;
             let order = host::store_order(op.order);
             match place {
                 ResolvedAddress::Host(p) => {
@@ -527,7 +549,7 @@ pub unsafe fn store(
                 }
                 ResolvedAddress::Local(o) => {
                     let local = local_base(cx, w);
-                    for (k, &(at, slot)) in op.regs.iter().enumerate() {
+                    for (k, &Reg { at, slot }) in op.regs.iter().enumerate() {
                         let v = get(regs, at, slot, l as usize);
                         local_write(local, o + op.size * k as u32, l as usize, op.size, v);
                     }
@@ -545,24 +567,17 @@ pub unsafe fn cp_async(
     inst: &Inst,
     active: u32,
 ) -> ExecResult {
-    let size = inst.args.imm;
-    let from_imm = i64::from(inst.args.dst[1]) << 32 | i64::from(inst.args.src[3]);
+    let program = cx.program;
+    let op = &program.copies[inst.target as usize];
+    let size = op.size;
     // SAFETY: both ranges are checked first and are at most 16 bytes long.
     unsafe {
-        let to = addresses(
-            regs,
-            inst.args.src[0],
-            inst.args.dst[0] != 0,
-            inst.imm,
-            fixed::ZERO,
-        );
-        let from = addresses(regs, inst.args.src[1], false, from_imm, fixed::ZERO);
-        let ignore = *regs.add(inst.args.dst[2] as usize).cast::<u32>();
-        let ignore = match inst.target {
-            1 => ignore,
-            2 => !ignore,
-            _ => 0,
-        };
+        let to = addresses(regs, &op.to);
+        let from = addresses(regs, &op.from);
+        let ignore = op.ignore.map_or(0, |(r, negated)| {
+            let p = *regs.add(r.at as usize).cast::<u32>();
+            if negated { !p } else { p }
+        });
         for lane in lanes(active) {
             let l = lane as u32;
             let dst = resolve(
@@ -575,11 +590,10 @@ pub unsafe fn cp_async(
                 size,
                 true,
             )?;
-            let mut read = (*regs
-                .add(inst.args.src[2] as usize)
-                .cast::<u32>()
-                .add(l as usize))
-            .min(size);
+            let mut read = op.read.map_or(size, |r| {
+                let count = *regs.add(r.at as usize).cast::<u32>().add(l as usize);
+                count.min(size)
+            });
             if ignore >> l & 1 != 0 {
                 read = 0;
             }

@@ -14,7 +14,8 @@ use super::lanes::{ALL, LANES};
 use super::warp::Warp;
 use crate::address_windows::{WINDOW, windows};
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
-use crate::program::MemSpace;
+use crate::kir::{Address, MemSpace};
+use crate::program::fixed;
 use crate::semantics::lane::Slot;
 
 /// Writes `v` into the lanes `active` of a 32-bit slot.
@@ -108,23 +109,25 @@ pub fn shared_refused(at: u64, bytes: u32, lane: u32, limit: u32, write: bool) -
     )
 }
 
-/// Addresses of all lanes: the element of slot `at`, plus `imm`, plus lane 0 of slot `plus`. Those of inactive lanes are
-/// unspecified.
+/// The address in every lane. That of an inactive lane is unspecified.
 ///
 /// # Safety
-/// `at` is a slot of 32 bits if `narrow` is set and otherwise of 64; `plus` is a 64-bit slot.
+/// The registers of `of` are slots of `regs`.
 #[inline(always)]
-pub unsafe fn addresses(regs: *mut u8, at: u32, narrow: bool, imm: i64, plus: u32) -> [u64; LANES] {
+pub unsafe fn addresses(regs: *mut u8, of: &Address) -> [u64; LANES] {
+    let at = of.base.at;
+    let imm = of.offset;
     let mut out = [0u64; LANES];
     // SAFETY: upheld by the caller.
     unsafe {
-        if narrow {
+        if of.is_narrow() {
             let a = regs.add(at as usize).cast::<u32>();
             for (l, o) in out.iter_mut().enumerate() {
                 *o = u64::from((*a.add(l)).wrapping_add(imm as u32));
             }
         } else {
             let a = regs.add(at as usize).cast::<u64>();
+            let plus = of.uniform.map_or(fixed::ZERO, |r| r.at);
             let imm = (*regs.add(plus as usize).cast::<u64>()).wrapping_add(imm as u64);
             for (l, o) in out.iter_mut().enumerate() {
                 *o = (*a.add(l)).wrapping_add(imm);

@@ -1,13 +1,13 @@
-//! Lowering of calls.
+//! Translation of calls.
 
 use cupyrite_ptx::ir::{FuncId, InitElem, Instr, Operand, Type, VarId, Variable};
 
-use super::Lower;
-use crate::compile::unit::CompileError;
-use crate::program::{ArgCopy, BuiltinArg, BuiltinKind, BuiltinOp, CallOp, Inst, InstKind};
+use super::function::FunctionBuilder;
+use super::placed::CompileError;
+use crate::kir::{Action, ArgCopy, BuiltinArg, BuiltinKind, BuiltinOp, CallOp, Callee};
 use crate::semantics::lane::Slot;
 
-impl<'m> Lower<'_, 'm> {
+impl<'m> FunctionBuilder<'_, 'm> {
     /// The parts of `call (returns), callee, (arguments), prototype`.
     fn call_parts<'i>(
         &self,
@@ -34,7 +34,7 @@ impl<'m> Lower<'_, 'm> {
         &mut self,
         o: &Operand,
         size: u32,
-        list: &mut Vec<Inst>,
+        list: &mut Vec<Action>,
     ) -> Result<BuiltinArg, CompileError> {
         match o {
             Operand::Var(v, n) => {
@@ -44,17 +44,14 @@ impl<'m> Lower<'_, 'm> {
                 let at = self.frame_offset(*v)?;
                 Ok(BuiltinArg::Memory(at, size))
             }
-            Operand::Reg(r) => {
-                let (at, slot) = self.reg(*r)?;
-                Ok(BuiltinArg::Register(at, slot))
-            }
+            Operand::Reg(r) => Ok(BuiltinArg::Register(self.reg(*r)?)),
             o => {
                 let (slot, ty) = if size > 4 {
                     (Slot::R64, Type::U64)
                 } else {
                     (Slot::R32, Type::U32)
                 };
-                Ok(BuiltinArg::Register(self.source(o, slot, ty, list)?, slot))
+                Ok(BuiltinArg::Register(self.source(o, slot, ty, list)?))
             }
         }
     }
@@ -84,14 +81,11 @@ impl<'m> Lower<'_, 'm> {
             (Some(o), Some(v)) => Some(self.builtin_arg(o, v.size() as u32, &mut list)?),
             _ => None,
         };
-        let mut inst = Inst::new(InstKind::Builtin);
-        inst.target = self.b.program.builtins.len() as u32;
-        self.b.program.builtins.push(BuiltinOp {
+        list.push(Action::Builtin(Box::new(BuiltinOp {
             kind,
             args: arguments,
             result,
-        });
-        list.push(inst);
+        })));
         self.emit(list, i)
     }
 
@@ -99,7 +93,7 @@ impl<'m> Lower<'_, 'm> {
         &mut self,
         ops: &[Operand],
         callee: &[(u32, u32)],
-        list: &mut Vec<Inst>,
+        list: &mut Vec<Action>,
     ) -> Result<Vec<ArgCopy>, CompileError> {
         if ops.len() != callee.len() {
             return Err(self.error("the number of arguments differs from the callee's parameters"));
@@ -119,15 +113,11 @@ impl<'m> Lower<'_, 'm> {
                         size: size.min(have),
                     }
                 }
-                Operand::Reg(r) => {
-                    let (caller, slot) = self.reg(*r)?;
-                    ArgCopy::Register {
-                        caller,
-                        slot,
-                        callee: at,
-                        size,
-                    }
-                }
+                Operand::Reg(r) => ArgCopy::Register {
+                    caller: self.reg(*r)?,
+                    callee: at,
+                    size,
+                },
                 Operand::Sink => continue,
                 o => {
                     let (slot, ty) = if size > 4 {
@@ -137,7 +127,6 @@ impl<'m> Lower<'_, 'm> {
                     };
                     ArgCopy::Register {
                         caller: self.source(o, slot, ty, list)?,
-                        slot,
                         callee: at,
                         size,
                     }
@@ -148,9 +137,9 @@ impl<'m> Lower<'_, 'm> {
     }
 
     fn variable_size(&self, v: VarId) -> u32 {
-        let f = self.unit().function;
+        let f = self.function;
         let found = match v {
-            VarId::Local(n) => self.unit().body.vars.get(n as usize),
+            VarId::Local(n) => self.body.vars.get(n as usize),
             VarId::Param(n) => f.params.get(n as usize),
             VarId::Return(n) => f.returns.get(n as usize),
             VarId::Module(_) => None,
@@ -170,9 +159,7 @@ impl<'m> Lower<'_, 'm> {
                 let p = module.prototypes.get(p.0 as usize)?;
                 Some((p.returns.as_slice(), p.params.as_slice()))
             }
-            Operand::Targets(n) => {
-                of(*self.unit().body.call_targets.get(*n as usize)?.1.first()?)
-            }
+            Operand::Targets(n) => of(*self.body.call_targets.get(*n as usize)?.1.first()?),
             Operand::Var(VarId::Module(n), _) => {
                 let table = module.globals.get(*n as usize)?;
                 table.init.iter().find_map(|e| match e {
@@ -187,13 +174,8 @@ impl<'m> Lower<'_, 'm> {
     /// `call`.
     pub fn call(&mut self, i: &Instr) -> Result<(), CompileError> {
         let (returns, callee, args) = self.call_parts(i)?;
-        let (returns, args) = (returns.to_vec(), args.to_vec());
         let mut list = Vec::new();
-        let mut op = CallOp {
-            frame: self.unit().frame.size,
-            ..CallOp::default()
-        };
-        let (kind, return_slots, argument_slots) = match callee {
+        let (callee, return_slots, argument_slots) = match callee {
             Operand::Func(f) => {
                 let function = &self.placed.module.functions[f.0 as usize];
                 if function.body.is_none() {
@@ -205,14 +187,13 @@ impl<'m> Lower<'_, 'm> {
                         }
                     };
                 }
-                let Some(&n) = self.layout.units.get(&f.0) else {
+                let Some(&n) = self.layout.indices.get(&f.0) else {
                     return Err(self.error("internal error: the callee was not compiled"));
                 };
                 if function.is_entry {
                     return Err(self.error("a kernel cannot be called"));
                 }
-                op.entry = n as u32;
-                let frame = &self.units[n].frame;
+                let frame = &self.layout.functions[n].frame;
                 let pairs = |at: &[u32], v: &[Variable]| -> Vec<(u32, u32)> {
                     at.iter()
                         .zip(v)
@@ -220,17 +201,16 @@ impl<'m> Lower<'_, 'm> {
                         .collect()
                 };
                 (
-                    InstKind::Call,
+                    Callee::Direct(n as u32),
                     pairs(&frame.returns, &function.returns),
                     pairs(&frame.params, &function.params),
                 )
             }
             Operand::Reg(r) => {
-                op.entry = u32::MAX;
                 let Some((proto_returns, proto_params)) = self.signature(i) else {
                     return Err(self.error("an indirect call needs a prototype"));
                 };
-                let slot = self.source(&Operand::Reg(*r), Slot::R64, Type::U64, &mut list)?;
+                let address = self.source(&Operand::Reg(*r), Slot::R64, Type::U64, &mut list)?;
                 // Laid out like the callee's own frame: results first, then parameters.
                 let mut at = 0u64;
                 let mut reserve = |v: &Variable| {
@@ -241,41 +221,17 @@ impl<'m> Lower<'_, 'm> {
                 };
                 let rets: Vec<_> = proto_returns.iter().map(&mut reserve).collect();
                 let args: Vec<_> = proto_params.iter().map(&mut reserve).collect();
-                op.callee_frame = at as u32;
-                let mut inst = Inst::new(InstKind::CallIndirect);
-                inst.args.src[0] = slot;
-                list.push(inst);
-                (InstKind::CallIndirect, rets, args)
+                (Callee::Indirect(address, at as u32), rets, args)
             }
             _ => return Err(self.error("the callee is missing")),
         };
-        op.args = self.copies(&args, &argument_slots, &mut list)?;
-        op.returns = self.copies(&returns, &return_slots, &mut list)?;
-        if self.unit().recursive {
-            op.save = Some(self.unit().save);
-        }
-        let index = self.b.program.calls.len() as u32;
-        self.b.program.calls.push(op);
-        // The conversions that `copies` added come before the call.
-        let mut inst = if kind == InstKind::CallIndirect {
-            let at = list
-                .iter()
-                .position(|i| i.kind == InstKind::CallIndirect)
-                .unwrap_or(0);
-            list.remove(at)
-        } else {
-            Inst::new(InstKind::Call)
-        };
-        inst.target = index;
-        list.push(inst);
-        let mut after = Inst::new(InstKind::AfterCall);
-        after.target = index;
-        self.emit(list, i)?;
-        // Only lanes that have called execute this, so that it needs no guard.
-        let unguarded = Instr {
-            guard: None,
-            ..i.clone()
-        };
-        self.emit(vec![after], &unguarded)
+        let args = self.copies(args, &argument_slots, &mut list)?;
+        let returns = self.copies(returns, &return_slots, &mut list)?;
+        list.push(Action::Call(Box::new(CallOp {
+            callee,
+            args,
+            returns,
+        })));
+        self.emit(list, i)
     }
 }

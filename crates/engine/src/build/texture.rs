@@ -1,11 +1,11 @@
-//! Lowering of texture and surface instructions.
+//! Translation of texture and surface instructions.
 
 use cupyrite_ptx::ir::{Base, ClampMode, Instr, Operand, Type};
 use cupyrite_ptx::textures::{Access, Detail, Geometry, TextureForm};
 
-use super::Lower;
-use crate::compile::unit::CompileError;
-use crate::program::{Inst, InstKind, TexDetail, TexKind, TexOp, fixed};
+use super::function::FunctionBuilder;
+use super::placed::CompileError;
+use crate::kir::{Action, Fixed, Reg, TexDetail, TexKind, TexOp};
 use crate::semantics::lane::Slot;
 use crate::texture::{BoundaryMode, View};
 
@@ -28,10 +28,10 @@ fn outside(mode: ClampMode) -> BoundaryMode {
     }
 }
 
-impl Lower<'_, '_> {
+impl FunctionBuilder<'_, '_> {
     /// `tex`, `tld4`, `txq`, `suq`, `suld`, `sust`, `sured`.
     pub fn texture(&mut self, i: &Instr) -> Result<(), CompileError> {
-        let form = match TextureForm::of(i, self.unit().body) {
+        let form = match TextureForm::of(i, self.body) {
             Some(Ok(form)) => form,
             Some(Err(wrong)) => return Err(self.error(&wrong.message)),
             None => return Err(self.error("internal error: the instruction has no form")),
@@ -45,18 +45,19 @@ impl Lower<'_, '_> {
             return Err(self.error("CUDA has no multisample textures"));
         }
         let mut list = Vec::new();
+        let zero = self.constant(Slot::R32, 0);
         let mut op = TexOp {
             kind: TexKind::Load,
             object: self.object(&form.object, &mut list)?,
             view: view(form.geometry.unwrap_or(Geometry::D1)),
-            coordinates: [fixed::ZERO; 3],
-            layer: fixed::ZERO,
-            lod: fixed::ZERO,
-            gradient: [[fixed::ZERO; 3]; 2],
+            coordinates: [zero; 3],
+            layer: zero,
+            lod: zero,
+            gradient: [[zero; 3]; 2],
             offset: [0; 3],
             values: Vec::new(),
             ty: Type::B32,
-            resident: fixed::SINK_PRED,
+            resident: Fixed::discarded(Slot::Pred),
             formatted: false,
             outside: BoundaryMode::Trap,
         };
@@ -161,7 +162,7 @@ impl Lower<'_, '_> {
             op.layer = self.word(layer, Type::U32, &mut list)?;
         }
         if let Some(Operand::Reg(p)) = &form.resident {
-            op.resident = self.reg(*p)?.0;
+            op.resident = self.reg(*p)?;
         }
         let values = Operand::Vector(form.values);
         op.values = if stores {
@@ -169,20 +170,17 @@ impl Lower<'_, '_> {
         } else {
             self.load_targets(&values)?.0
         };
-        let mut inst = Inst::new(InstKind::Texture);
-        inst.target = self.b.program.textures.len() as u32;
-        self.b.program.textures.push(op);
-        list.push(inst);
+        list.push(Action::Texture(Box::new(op)));
         self.emit(list, i)
     }
 
-    /// The slot of a 32-bit operand.
-    fn word(&mut self, o: &Operand, ty: Type, list: &mut Vec<Inst>) -> Result<u32, CompileError> {
+    /// A 32-bit operand.
+    fn word(&mut self, o: &Operand, ty: Type, list: &mut Vec<Action>) -> Result<Reg, CompileError> {
         self.source(o, Slot::R32, ty, list)
     }
 
-    /// The slot of the object's handle.
-    fn object(&mut self, o: &Operand, list: &mut Vec<Inst>) -> Result<u32, CompileError> {
+    /// The object's handle.
+    fn object(&mut self, o: &Operand, list: &mut Vec<Action>) -> Result<Reg, CompileError> {
         let register = match o {
             Operand::Addr(Base::Reg(r), 0) => Operand::Reg(*r),
             Operand::Addr(Base::Var(v), 0) => Operand::Var(*v, 0),

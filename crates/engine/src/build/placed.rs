@@ -1,14 +1,12 @@
-//! The data that compiler stages exchange: a module with its variables placed, and one function being compiled.
+//! What is known before a function is translated: a module with its variables placed, and the layout of a kernel.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cupyrite_ptx::ir::{Body, FuncId, Function, Instr, Module, RegId, Space, VarId, Variable};
+use cupyrite_ptx::ir::{Body, FuncId, Function, Module, Space, VarId, Variable};
 
 use super::call_graph::ModuleCalls;
-use super::uniform::UniformityAnalysis;
-use crate::program::{PaddedVariable, PlacedVariable, SaveSet, SpecialSlot};
-use crate::semantics::lane::{Selected, Slot};
+use crate::program::{PaddedVariable, PlacedVariable};
 
 /// Why a kernel cannot be compiled.
 #[derive(Clone, Debug)]
@@ -52,15 +50,6 @@ impl PlacedModule {
     }
 }
 
-/// Location of a register in the register file.
-#[derive(Clone, Copy, Debug)]
-pub struct RegisterLocation {
-    /// Byte offset of the slot; of the first one for a vector register.
-    pub at: u32,
-    /// Shape.
-    pub slot: Slot,
-}
-
 /// Layout of a function's stack frame, as byte offsets.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
@@ -74,44 +63,32 @@ pub struct Frame {
     pub size: u32,
 }
 
-/// A function between analysis and lowering.
-pub struct FunctionUnit<'m> {
+/// A function of a kernel, with the layout of its frame.
+pub struct FunctionLayout<'m> {
     /// Index in the module.
     pub id: FuncId,
     /// The function.
     pub function: &'m Function,
     /// Its body.
     pub body: &'m Body,
-    /// Instructions, simplified.
-    pub instrs: Vec<Instr>,
-    /// The lane function of each arithmetic instruction.
-    pub selected: Vec<Option<Selected>>,
-    /// Which registers are uniform, and which instructions are hoisted.
-    pub uniformity: UniformityAnalysis,
-    /// For each memory access whose address is a sum: its varying and its uniform register.
-    pub split_addresses: Vec<Option<(RegId, RegId)>>,
-    /// For each instruction, the variable that it accesses, as far as known: an index into [`PlacedModule::variables`].
-    pub accessed: Vec<Option<u32>>,
-    /// Register locations; `None` for unused registers.
-    pub regs: Vec<Option<RegisterLocation>>,
     /// Frame layout.
     pub frame: Frame,
-    /// Whether the function can be entered again before it returns.
+    /// Whether it can be entered again before it returns.
     pub recursive: bool,
-    /// Locations of its varying registers, which a recursive call saves.
-    pub save: SaveSet,
+    /// Whether an indirect call may reach it.
+    pub address_taken: bool,
 }
 
 /// Layout that all functions of a kernel share.
-pub struct KernelLayout {
-    /// The unit of each function that the kernel reaches, by its index in the module.
-    pub units: HashMap<u32, usize>,
+pub struct KernelLayout<'m> {
+    /// The functions, the kernel first.
+    pub functions: Vec<FunctionLayout<'m>>,
+    /// The index of each function, by its index in the module.
+    pub indices: HashMap<u32, usize>,
     /// Offset of each shared variable, by function (`None` for module level) and index.
     pub shared: HashMap<(Option<u32>, u32), u32>,
     /// Offsets of the kernel's parameters.
     pub params: Vec<u32>,
-    /// Location of each block-wide special register.
-    pub block_specials: Vec<SpecialSlot>,
 }
 
 /// Results and parameters that a function has in registers (PTX ISA 1.x), in register order.

@@ -1,13 +1,13 @@
-//! Lowering of `mbarrier` instructions.
+//! Translation of `mbarrier` instructions.
 
 use cupyrite_ptx::ir::{Instr, Op, Type, Word};
 
-use super::Lower;
-use crate::compile::unit::CompileError;
-use crate::program::{Inst, InstKind, MbarrierAction, MbarrierOp, fixed};
+use super::function::FunctionBuilder;
+use super::placed::CompileError;
+use crate::kir::{Action, MbarrierAction, MbarrierOp};
 use crate::semantics::lane::Slot;
 
-impl Lower<'_, '_> {
+impl FunctionBuilder<'_, '_> {
     /// `mbarrier`, `cp.async.mbarrier.arrive`.
     pub fn mbarrier(&mut self, i: &Instr) -> Result<(), CompileError> {
         let mods = &i.mods;
@@ -20,9 +20,10 @@ impl Lower<'_, '_> {
         if mods.has(Word::PendingCount) {
             // The low bits of the state.
             let state = self.source(self.operand(i, 1)?, Slot::R64, Type::B64, &mut list)?;
-            let mut inst = Inst::new(InstKind::PendingCount);
-            inst.args.src[0] = state;
-            return self.with_result(i, inst, Slot::R32, list);
+            return self.with_result(i, Slot::R32, list, |dst| Action::PendingCount {
+                dst,
+                state,
+            });
         }
         let kind = if mods.has(Word::Init) {
             MbarrierAction::Init
@@ -55,34 +56,30 @@ impl Lower<'_, '_> {
                     | MbarrierAction::CompleteTransactions
             );
         let at = u8::from(result);
-        let a = self.address(&self.operand(i, at)?.clone(), i.mods.space, &mut list)?;
-        let mut inst = Inst::new(InstKind::Mbarrier);
-        inst.imm = a.imm;
-        inst.args.src[0] = a.slot;
-        inst.args.src[2] = a.plus;
-        inst.aux = self.cache_entry();
-        inst.args.src[1] = match (kind, i.operands.get(usize::from(at) + 1)) {
+        let address = self.address(self.operand(i, at)?, i.mods.space, &mut list)?;
+        let operand = match (kind, i.operands.get(usize::from(at) + 1)) {
             (MbarrierAction::Wait, Some(state)) => {
                 self.source(state, Slot::R64, Type::B64, &mut list)?
             }
             (_, Some(count)) => self.source(count, Slot::R32, Type::U32, &mut list)?,
-            (_, None) => self.b.constant(Slot::R32, 1),
+            (_, None) => self.constant(Slot::R32, 1),
         };
-        inst.target = self.b.program.mbarriers.len() as u32;
-        self.b.program.mbarriers.push(MbarrierOp {
-            kind,
-            space: a.space,
-            addr32: a.addr32,
-        });
+        let action = |dst| {
+            Action::Mbarrier(Box::new(MbarrierOp {
+                kind,
+                address,
+                operand,
+                dst,
+            }))
+        };
         if !result {
-            inst.args.dst[0] = fixed::SINK;
-            list.push(inst);
+            list.push(action(None));
             return self.emit(list, i);
         }
         let slot = match kind {
             MbarrierAction::Arrive { .. } => Slot::R64,
             _ => Slot::Pred,
         };
-        self.with_result(i, inst, slot, list)
+        self.with_result(i, slot, list, |dst| action(Some(dst)))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use cupyrite_ptx::ir::{Body, FuncId, Function, Module, Operand, Space, Special, VarId, Variable};
 
-use super::unit::{CompileError, Frame};
+use super::placed::{CompileError, Frame};
 use crate::limits::{MAX_LOCAL, MAX_SHARED, RESERVED_SHARED};
 
 /// Reserves `size` aligned bytes at `end` and returns their offset.

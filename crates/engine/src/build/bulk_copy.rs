@@ -1,10 +1,10 @@
-//! Lowering of bulk copies: `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`.
+//! Translation of bulk copies: `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`.
 
 use cupyrite_ptx::ir::{Base, Instr, Op, Operand, Space, Type, Word};
 
-use super::Lower;
-use crate::compile::unit::CompileError;
-use crate::program::{BulkAddress, BulkDirection, BulkOp, BulkSide, Inst, InstKind, fixed};
+use super::function::FunctionBuilder;
+use super::placed::CompileError;
+use crate::kir::{Action, BulkDirection, BulkOp, BulkSide};
 use crate::semantics::lane::Slot;
 
 /// Modifiers of forms that the CPU device does not implement, and the name of each form.
@@ -19,7 +19,7 @@ const MISSING: [(Word, &str); 8] = [
     (Word::CpMask, "byte masks"),
 ];
 
-impl Lower<'_, '_> {
+impl FunctionBuilder<'_, '_> {
     /// `cp.async.bulk`, `cp.reduce.async.bulk`. Copies complete at once, so that the group forms do nothing.
     pub fn bulk_copy(&mut self, i: &Instr) -> Result<(), CompileError> {
         let mods = &i.mods;
@@ -49,7 +49,7 @@ impl Lower<'_, '_> {
             self.operand(i, ours)?.clone(),
             self.operand(i, others)?.clone(),
         );
-        let shared = self.bulk_address(&ours, Some(Space::Shared), &mut list)?;
+        let shared = self.address(&ours, Some(Space::Shared), &mut list)?;
         let tensor = is_tensor(Some(&others));
         let other = match &others {
             Operand::TexAddr(parts) => self.tensor_box(parts, &mut list)?,
@@ -58,7 +58,7 @@ impl Lower<'_, '_> {
                     BulkDirection::Shared => Space::Shared,
                     _ => Space::Global,
                 };
-                let memory = self.bulk_address(memory, Some(space), &mut list)?;
+                let memory = self.address(memory, Some(space), &mut list)?;
                 let size = self.operand(i, 2)?.clone();
                 let size = self.source(&size, Slot::R32, Type::U32, &mut list)?;
                 BulkSide::Memory(memory, size)
@@ -67,7 +67,7 @@ impl Lower<'_, '_> {
         let barrier_at = if tensor { 2 } else { 3 };
         let mbarrier = if mods.has(Word::MbarrierCompleteTxBytes) {
             let object = self.operand(i, barrier_at)?.clone();
-            Some(self.bulk_address(&object, Some(Space::Shared), &mut list)?)
+            Some(self.address(&object, Some(Space::Shared), &mut list)?)
         } else {
             None
         };
@@ -76,42 +76,21 @@ impl Lower<'_, '_> {
             (Op::CpReduceAsync, None) => return Err(self.unimplemented(i)),
             _ => None,
         };
-        let mut inst = Inst::new(InstKind::Bulk);
-        inst.target = self.b.program.bulk.len() as u32;
-        inst.aux = self.cache_entry();
-        inst.args.dst[0] = fixed::SINK;
-        self.b.program.bulk.push(BulkOp {
+        list.push(Action::Bulk(Box::new(BulkOp {
             direction,
             shared,
             other,
             mbarrier,
             reduce,
-        });
-        list.push(inst);
+        })));
         self.emit(list, i)
-    }
-
-    fn bulk_address(
-        &mut self,
-        o: &Operand,
-        space: Option<Space>,
-        list: &mut Vec<Inst>,
-    ) -> Result<BulkAddress, CompileError> {
-        let a = self.address(o, space, list)?;
-        Ok(BulkAddress {
-            slot: a.slot,
-            addr32: a.addr32,
-            imm: a.imm,
-            plus: a.plus,
-            space: a.space,
-        })
     }
 
     /// `[tensorMap, {coordinates}]`. The map has a generic address.
     fn tensor_box(
         &mut self,
         parts: &[Operand],
-        list: &mut Vec<Inst>,
+        list: &mut Vec<Action>,
     ) -> Result<BulkSide, CompileError> {
         let [map, Operand::Vector(coordinates)] = parts else {
             return Err(self.error("the operand is not a tensor map with coordinates"));
@@ -121,14 +100,12 @@ impl Lower<'_, '_> {
             Operand::Var(v, at) => Operand::Addr(Base::Var(*v), *at),
             other => other.clone(),
         };
-        let map = self.bulk_address(&map, None, list)?;
+        let map = self.address(&map, None, list)?;
         if coordinates.is_empty() || coordinates.len() > 5 {
             return Err(self.error("a tensor has one to five coordinates"));
         }
-        let mut slots = [fixed::ZERO; 5];
-        for (slot, coordinate) in slots.iter_mut().zip(coordinates) {
-            *slot = self.source(coordinate, Slot::R32, Type::S32, list)?;
-        }
-        Ok(BulkSide::Tensor(map, slots, coordinates.len() as u8))
+        let coordinates = coordinates.iter();
+        let position = coordinates.map(|c| self.source(c, Slot::R32, Type::S32, list));
+        Ok(BulkSide::Tensor(map, position.collect::<Result<_, _>>()?))
     }
 }

@@ -1,0 +1,262 @@
+//! Translation of operands and of lane arithmetic.
+
+use cupyrite_ptx::ir::{Instr, Operand, RegId, Space, Special, Type, VarId};
+
+use super::function::FunctionBuilder;
+use super::placed::CompileError;
+use crate::kir::{Action, Fixed, LaneOp, Reg, Source, Uniformity};
+use crate::semantics::lane::{self, OpFn, OperandRef, OperandSlot, Selected, Slot};
+
+/// Shape of a special register.
+fn special_slot(s: Special) -> Slot {
+    match s {
+        Special::Clock64
+        | Special::GlobalTimer
+        | Special::GridId
+        | Special::CurrentGraphExec
+        | Special::Pm64(_) => Slot::R64,
+        _ => Slot::R32,
+    }
+}
+
+/// How often a special register changes; `None` if it does while a warp runs.
+fn special_uniformity(s: Special) -> Option<Uniformity> {
+    use Special::*;
+    Some(match s {
+        Ntid(_)
+        | Nctaid(_)
+        | LaneId
+        | NWarpId
+        | NSmId
+        | GridId
+        | LaneMaskEq
+        | LaneMaskLe
+        | LaneMaskLt
+        | LaneMaskGe
+        | LaneMaskGt
+        | NClusterId(_)
+        | ClusterNCtaId(_)
+        | ClusterNCtaRank
+        | IsExplicitCluster
+        | DynamicSmemSize
+        | TotalSmemSize
+        | AggrSmemSize
+        | ReservedSmemOffset(_)
+        | CurrentGraphExec
+        | EnvReg(_)
+        | Pm(_)
+        | Pm64(_)
+        | ClusterCtaId(_)
+        | ClusterCtaRank => Uniformity::Launch,
+        Ctaid(_) | ClusterId(_) | SmId => Uniformity::Block,
+        Tid(_) | WarpId => Uniformity::Varying,
+        Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi => return None,
+    })
+}
+
+/// An action that copies between registers of different shape.
+fn resize(run: OpFn, from: Reg, to: Reg) -> Action {
+    Action::Lanes(LaneOp {
+        run,
+        dst: [Some(to), None, None, None],
+        src: [Some(from), None, None, None],
+        imm: 0,
+        op: None,
+    })
+}
+
+impl FunctionBuilder<'_, '_> {
+    /// The register of a register of the PTX.
+    pub fn reg(&self, r: RegId) -> Result<Reg, CompileError> {
+        let reg = self.declared(r.0);
+        reg.ok_or_else(|| self.error("internal error: a register is not declared"))
+    }
+
+    /// The registers of all components of a register of the PTX.
+    pub fn components(&self, r: RegId) -> Result<impl Iterator<Item = Reg> + use<>, CompileError> {
+        let Reg { at, slot } = self.reg(r)?;
+        let count = self.body.regs[r.0 as usize].vector.max(1);
+        Ok((at..at + count).map(move |at| Reg { at, slot }))
+    }
+
+    /// The register of one component.
+    pub fn component(&self, r: RegId, c: u8) -> Result<Reg, CompileError> {
+        let component = self.components(r)?.nth(c.into());
+        component.ok_or_else(|| self.error("the vector register has no such component"))
+    }
+
+    /// The register of shape `slot` that holds `o` as a value of type `ty`. Appends the actions that fill it to `out`.
+    pub fn source(
+        &mut self,
+        o: &Operand,
+        slot: Slot,
+        ty: Type,
+        out: &mut Vec<Action>,
+    ) -> Result<Reg, CompileError> {
+        let reg = match o {
+            Operand::Reg(r) | Operand::NotReg(r) | Operand::RegSelect(r, _) => self.reg(*r)?,
+            Operand::Neg(o) => return self.source(o, slot, ty, out),
+            Operand::RegComponent(r, c) => self.component(*r, *c)?,
+            Operand::Int(_) | Operand::F32(_) | Operand::F64(_) => {
+                let element = lane::immediate(o, ty).unwrap_or(0);
+                return Ok(self.constant(slot, element));
+            }
+            Operand::Sink => Fixed::discarded(slot),
+            Operand::Special(s) => match special_uniformity(*s) {
+                Some(uniformity) => {
+                    self.interned(special_slot(*s), Source::Special(*s), uniformity)
+                }
+                None => {
+                    let dst = self.temporary(special_slot(*s));
+                    out.push(Action::Special { dst, special: *s });
+                    dst
+                }
+            },
+            Operand::Var(VarId::Param(n), offset) if self.function.is_entry => {
+                let base = self.layout.params.get(*n as usize).copied().unwrap_or(0);
+                self.parameter_address(u64::from(base).wrapping_add(*offset as u64))
+            }
+            Operand::Var(v, offset) => {
+                let at = self.frame_offset(*v)?;
+                let dst = self.temporary(Slot::R64);
+                let offset = i64::from(at).wrapping_add(*offset);
+                out.push(Action::FrameAddress { dst, offset });
+                dst
+            }
+            _ => return Err(self.error("the operand is not a value")),
+        };
+        if reg.slot == slot {
+            return Ok(reg);
+        }
+        let Some(run) = lane::resize(reg.slot, slot, ty.is_signed()) else {
+            return Err(self.error("the register has the wrong width"));
+        };
+        let resized = self.temporary(slot);
+        out.push(resize(run, reg, resized));
+        Ok(resized)
+    }
+
+    /// The register that holds the address of a byte of the parameter bank.
+    pub fn parameter_address(&mut self, offset: u64) -> Reg {
+        let source = Source::ParameterAddress(offset);
+        self.interned(Slot::R64, source, Uniformity::Launch)
+    }
+
+    /// Offset in the frame of a local variable, a call's parameter or a function's own parameter.
+    pub fn frame_offset(&self, v: VarId) -> Result<u32, CompileError> {
+        let frame = self.frame();
+        let found = match v {
+            VarId::Local(n) => {
+                let local = self.body.vars.get(n as usize);
+                let here = local.is_some_and(|v| matches!(v.space, Space::Local | Space::Param));
+                frame.vars.get(n as usize).filter(|_| here)
+            }
+            VarId::Param(n) => frame.params.get(n as usize),
+            VarId::Return(n) => frame.returns.get(n as usize),
+            VarId::Module(_) => None,
+        };
+        found
+            .copied()
+            .ok_or_else(|| self.error("the variable has no address in this function"))
+    }
+
+    /// The register of shape `slot` that an instruction writes for destination `o`, and the action that copies it to the
+    /// register of the PTX if that has another shape. `signed` is whether the copy extends by sign.
+    pub fn destination(
+        &mut self,
+        o: &Operand,
+        slot: Slot,
+        signed: bool,
+    ) -> Result<(Reg, Option<Action>), CompileError> {
+        let reg = match o {
+            Operand::Reg(r) | Operand::RegSelect(r, _) => self.reg(*r)?,
+            Operand::RegComponent(r, c) => self.component(*r, *c)?,
+            Operand::Sink => return Ok((Fixed::discarded(slot), None)),
+            _ => return Err(self.error("the destination is not a register")),
+        };
+        if reg.slot == slot {
+            return Ok((reg, None));
+        }
+        let Some(run) = lane::resize(slot, reg.slot, signed) else {
+            return Err(self.error("the destination register has the wrong width"));
+        };
+        let written = self.temporary(slot);
+        Ok((written, Some(resize(run, written, reg))))
+    }
+
+    /// A lane-arithmetic instruction with the conversions of width that it needs.
+    pub fn arithmetic(&mut self, i: &Instr, s: &Selected) -> Result<Vec<Action>, CompileError> {
+        let mut out = Vec::new();
+        let mut after = Vec::new();
+        let mut op = LaneOp {
+            run: s.run,
+            dst: [None; 4],
+            src: [None; 4],
+            imm: s.imm,
+            op: Some((i.op, i.types.first().copied().unwrap_or(Type::B32))),
+        };
+        let fixed = |p: &OperandSlot| match p.operand {
+            OperandRef::Carry => Some(Fixed::Carry.reg()),
+            OperandRef::Scratch => Some(Fixed::discarded(p.slot)),
+            _ => None,
+        };
+        for (src, p) in op.src.iter_mut().zip(&s.srcs) {
+            let Some(p) = p else { continue };
+            *src = match fixed(p) {
+                None => Some(self.source(&self.part(i, p.operand)?, p.slot, p.ty, &mut out)?),
+                fixed => fixed,
+            };
+        }
+        for (dst, p) in op.dst.iter_mut().zip(&s.dsts) {
+            let Some(p) = p else { continue };
+            *dst = match fixed(p) {
+                None => {
+                    let o = self.part(i, p.operand)?;
+                    let (reg, copy) = self.destination(&o, p.slot, p.ty.is_signed())?;
+                    after.extend(copy);
+                    Some(reg)
+                }
+                fixed => fixed,
+            };
+        }
+        out.push(Action::Lanes(op));
+        out.extend(after);
+        Ok(out)
+    }
+
+    /// Operand `k`.
+    pub fn operand<'i>(&self, i: &'i Instr, k: u8) -> Result<&'i Operand, CompileError> {
+        i.operands
+            .get(usize::from(k))
+            .ok_or_else(|| self.error("an operand is missing"))
+    }
+
+    /// The operand, or the component of one, that `at` names.
+    fn part(&self, i: &Instr, at: OperandRef) -> Result<Operand, CompileError> {
+        let (k, c) = match at {
+            OperandRef::Operand(k) => return self.operand(i, k).cloned(),
+            OperandRef::Part(k, c) => (k, c),
+            _ => {
+                return Err(self.error("internal error: the operand is not one of the instruction"));
+            }
+        };
+        let o = self.operand(i, k)?;
+        let found = match o {
+            Operand::Vector(v) => v.get(usize::from(c)).cloned(),
+            Operand::Pair(a, b) => Some(if c == 0 { (**a).clone() } else { (**b).clone() }),
+            // A vector register has its elements as components.
+            Operand::Reg(r)
+                if self
+                    .body
+                    .regs
+                    .get(r.0 as usize)
+                    .is_some_and(|r| r.vector > 1) =>
+            {
+                Some(Operand::RegComponent(*r, c))
+            }
+            Operand::Reg(_) if c == 0 => Some(o.clone()),
+            _ => None,
+        };
+        found.ok_or_else(|| self.error("a component of the operand is missing"))
+    }
+}

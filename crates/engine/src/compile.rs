@@ -1,0 +1,94 @@
+//! The compiler: from a parsed module to the code of one kernel.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use cupyrite_ptx::ir::FuncId;
+
+use crate::build::{self, CompileError, PlacedModule};
+use crate::kir::Kernel;
+use crate::passes::register_allocation::{Allocation, allocate};
+use crate::passes::{self, PASSES};
+use crate::program::Program;
+use crate::settings;
+use crate::tier::encode::encode;
+
+/// The points at which KIR can be looked at, in order: before the passes, after each, and with the locations of registers.
+pub const DUMPS: [&str; PASSES.len() + 2] = {
+    let mut names = ["build"; PASSES.len() + 2];
+    let mut n = 0;
+    while n < PASSES.len() {
+        names[n + 1] = PASSES[n].name;
+        n += 1;
+    }
+    names[PASSES.len() + 1] = "register_allocation";
+    names
+};
+
+/// Compiles a kernel and every function that it can reach. Writes its KIR to a file if `CUPYRITE_CPU_DUMP` says so.
+///
+/// # Errors
+/// An instruction that the engine does not implement, or a variable that does not fit.
+pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, CompileError> {
+    let dump = settings::dump().ok().flatten();
+    let wanted = dump.as_ref().map(|d| d.pass);
+    let (kernel, allocation, text) = to_kir(placed, kernel, wanted)?;
+    if let (Some(dump), Some(text)) = (dump, text) {
+        // Best effort: a folder that cannot be written must not change what a program does.
+        let file = dump
+            .folder
+            .join(file_name(&kernel.functions[0].name, dump.pass));
+        let written =
+            std::fs::create_dir_all(&dump.folder).and_then(|()| std::fs::write(&file, text));
+        if let Err(e) = written {
+            eprintln!("cupyrite: cannot write {}: {e}", file.display());
+        }
+    }
+    encode(&kernel, &allocation, placed)
+}
+
+/// The text of a kernel's KIR after one of [`DUMPS`].
+///
+/// # Errors
+/// As for [`compile_kernel`].
+pub fn kir_text(placed: &PlacedModule, kernel: FuncId, pass: &str) -> Result<String, CompileError> {
+    Ok(to_kir(placed, kernel, Some(pass))?.2.unwrap_or_default())
+}
+
+/// The KIR of a kernel after the passes, the locations of its registers, and its text after the pass `wanted`.
+fn to_kir(
+    placed: &PlacedModule,
+    kernel: FuncId,
+    wanted: Option<&str>,
+) -> Result<(Kernel, Allocation, Option<String>), CompileError> {
+    let mut kernel = build::kernel(placed, kernel)?;
+    let mut text = (wanted == Some("build")).then(|| kernel.to_string());
+    passes::run(&mut kernel, |pass, kernel| {
+        if wanted == Some(pass) {
+            text = Some(kernel.to_string());
+        }
+    })?;
+    let allocation = allocate(&kernel);
+    if wanted == Some("register_allocation") {
+        let mut out = kernel.to_string();
+        let _ = write!(out, "\n{}", allocation.display(&kernel));
+        text = Some(out);
+    }
+    Ok((kernel, allocation, text))
+}
+
+/// The name of the file of a kernel's KIR. Names of C++ can be longer than those of files: of such a name, the beginning and a
+/// hash.
+fn file_name(kernel: &str, pass: &str) -> String {
+    const LONGEST: usize = 150;
+    let mut name: String = kernel.chars().take(LONGEST).collect();
+    if name.len() < kernel.len() {
+        let mut hasher = DefaultHasher::new();
+        kernel.hash(&mut hasher);
+        let _ = write!(name, "-{:016x}", hasher.finish());
+    }
+    format!("{name}.{pass}.kir")
+}

@@ -1,0 +1,95 @@
+//! Passes: each analyzes or rewrites the KIR of one function.
+//!
+//! [`PASSES`] lists them in order; each has a file. Register allocation comes after them, because it concerns all functions
+//! of a kernel.
+
+pub mod register_allocation;
+mod spin_loops;
+mod split_addresses;
+mod uniformity;
+
+use crate::build::CompileError;
+use crate::kir::{Block, Function, Instruction, Kernel, verify};
+
+/// A pass.
+pub struct Pass {
+    /// Name, by which dumps call it.
+    pub name: &'static str,
+    /// What it does to a function.
+    pub run: fn(&mut Function) -> Result<(), CompileError>,
+}
+
+/// The passes in order.
+pub const PASSES: [Pass; 3] = [
+    Pass {
+        name: "uniformity",
+        run: uniformity::hoist_uniform,
+    },
+    Pass {
+        name: "split_addresses",
+        run: split_addresses::split_addresses,
+    },
+    Pass {
+        name: "spin_loops",
+        run: spin_loops::mark_spin_loops,
+    },
+];
+
+/// Runs all passes on all functions of a kernel. Calls `after` with the name of each pass when it has run. In builds with
+/// debug assertions, such as those of the tests, the verifier runs before the first pass and after each.
+///
+/// # Errors
+/// An instruction that cannot run.
+pub fn run(
+    kernel: &mut Kernel,
+    mut after: impl FnMut(&'static str, &Kernel),
+) -> Result<(), CompileError> {
+    let check = |pass, kernel: &Kernel| {
+        if cfg!(debug_assertions) {
+            verify(kernel, pass);
+        }
+    };
+    check("build", kernel);
+    for pass in &PASSES {
+        for f in &mut kernel.functions {
+            (pass.run)(f)?;
+        }
+        check(pass.name, kernel);
+        after(pass.name, kernel);
+    }
+    Ok(())
+}
+
+/// The instructions of a function in order, as a pass that removes some of them sees them.
+struct Flattened {
+    instructions: Vec<Instruction>,
+    /// End of each block, as an index into `instructions`.
+    ends: Vec<usize>,
+}
+
+impl Flattened {
+    /// Takes the instructions of a function.
+    fn take(f: &mut Function) -> Self {
+        let mut instructions = Vec::with_capacity(f.instructions().count());
+        let mut ends = Vec::with_capacity(f.blocks.len());
+        for b in &mut f.blocks {
+            instructions.append(&mut b.instructions);
+            ends.push(instructions.len());
+        }
+        Self { instructions, ends }
+    }
+
+    /// Gives the function its instructions back, without those that `omitted` says.
+    fn put_back(self, f: &mut Function, omitted: &[bool]) {
+        let mut rest = self.instructions.into_iter().zip(omitted);
+        let mut from = 0;
+        for (block, end) in f.blocks.iter_mut().zip(self.ends) {
+            let own = rest.by_ref().take(end - from);
+            let instructions = own.filter(|(_, omitted)| !**omitted).map(|(i, _)| i);
+            *block = Block {
+                instructions: instructions.collect(),
+            };
+            from = end;
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Addresses of memory accesses as a varying plus a uniform register.
+
+use cupyrite_ptx::ir::Op;
+
+use super::Flattened;
+use super::uniformity::count_definitions;
+use crate::build::CompileError;
+use crate::kir::{Action, Function, Instruction, MemSpace, Reg, Register, Role, Uniformity};
+use crate::semantics::lane::Slot;
+
+/// An addition of a varying and a uniform 64-bit register.
+struct Sum {
+    result: Reg,
+    varying: Reg,
+    uniform: Reg,
+}
+
+/// Finds memory accesses whose address is the sum of a varying register and of one that is constant for the block. The
+/// memory unit then adds the uniform part once per warp. Removes additions that nothing else uses.
+#[allow(clippy::unnecessary_wraps, reason = "the signature of a pass")]
+pub fn split_addresses(f: &mut Function) -> Result<(), CompileError> {
+    /// A bound for the cost of each instruction: addresses are used soon after they are computed.
+    const MOST_SUMS: usize = 256;
+    let mut targets = vec![false; f.blocks.len()];
+    for i in f.instructions() {
+        match &i.action {
+            Action::Branch { target, .. } => targets[target.0 as usize] = true,
+            Action::BranchIndexed { targets: list, .. } => {
+                list.iter().for_each(|t| targets[t.0 as usize] = true);
+            }
+            _ => {}
+        }
+    }
+    let mut flat = Flattened::take(f);
+    let definitions = count_definitions(f.registers.len(), &flat.instructions);
+    let mut uses = vec![0u32; f.registers.len()];
+    for i in &flat.instructions {
+        i.guard
+            .iter()
+            .for_each(|g| uses[g.predicate.at as usize] += 1);
+        i.action
+            .for_each(&mut |role, r| uses[r.at as usize] += u32::from(role == Role::Read));
+    }
+    // Sums since the last branch target whose parts have not been overwritten.
+    let mut sums: Vec<Sum> = Vec::new();
+    let mut saved_uses = vec![0u32; f.registers.len()];
+    let mut from = 0;
+    for (block, &end) in flat.ends.iter().enumerate() {
+        if targets[block] {
+            sums.clear();
+        }
+        for i in &mut flat.instructions[from..end] {
+            if let Some(address) = i.action.address_mut()
+                && matches!(address.space, MemSpace::Generic | MemSpace::Global)
+                && let Some(s) = sums.iter().find(|s| s.result == address.base)
+            {
+                address.base = s.varying;
+                address.uniform = Some(s.uniform);
+                saved_uses[s.result.at as usize] += 1;
+            }
+            if !sums.is_empty() {
+                i.action.for_each(&mut |role, r| {
+                    if role == Role::Write {
+                        sums.retain(|s| s.varying != *r && s.result != *r);
+                    }
+                });
+            }
+            if let Some(sum) = uniform_sum(i, &definitions, &f.registers) {
+                if sums.len() == MOST_SUMS {
+                    sums.remove(0);
+                }
+                sums.push(sum);
+            }
+        }
+        from = end;
+    }
+    let unused = |r: &Reg| {
+        let r = r.at as usize;
+        saved_uses[r] > 0 && saved_uses[r] == uses[r]
+    };
+    let omitted: Vec<bool> = (flat.instructions.iter())
+        .map(|i| uniform_sum(i, &definitions, &f.registers).is_some_and(|s| unused(&s.result)))
+        .collect();
+    flat.put_back(f, &omitted);
+    Ok(())
+}
+
+/// The parts of an unguarded 64-bit addition of a varying and a uniform register whose result has no other definition.
+fn uniform_sum(i: &Instruction, definitions: &[u32], registers: &[Register]) -> Option<Sum> {
+    let Action::Lanes(op) = &i.action else {
+        return None;
+    };
+    let adds = matches!(op.op, Some((Op::Add, ty)) if ty.bits() == 64 && !ty.is_float());
+    if !adds || i.guard.is_some() {
+        return None;
+    }
+    // One that writes the carry flag has a second destination.
+    let ([Some(result), None, ..], [Some(a), Some(b), None, ..]) = (op.dst, op.src) else {
+        return None;
+    };
+    let wide = [result, a, b].iter().all(|r| r.slot == Slot::R64);
+    if !wide || definitions[result.at as usize] != 1 || result == a || result == b {
+        return None;
+    }
+    let uniformity = |r: Reg| registers[r.at as usize].uniformity;
+    let (varying, uniform) = match (uniformity(a).is_uniform(), uniformity(b).is_uniform()) {
+        (true, false) => (b, a),
+        (false, true) => (a, b),
+        _ => return None,
+    };
+    (uniformity(varying) == Uniformity::Varying).then_some(Sum {
+        result,
+        varying,
+        uniform,
+    })
+}

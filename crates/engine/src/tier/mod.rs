@@ -1,0 +1,3 @@
+//! Tiers: how KIR is executed.
+
+pub mod encode;
