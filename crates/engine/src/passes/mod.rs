@@ -3,6 +3,7 @@
 //! [`PASSES`] lists them in order; each has a file. Register allocation comes after them, because it concerns all functions
 //! of a kernel.
 
+mod liveness;
 pub mod register_allocation;
 mod spin_loops;
 mod split_addresses;

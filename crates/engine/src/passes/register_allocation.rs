@@ -2,11 +2,13 @@
 //!
 //! The file has parts after the fixed locations: varying registers, values that change once per block, values that never
 //! change during a launch. A block copies the second part into the file of each of its warps; the third is computed once
-//! per launch. Registers of different functions never share a location, so that only recursive calls save registers.
-//! Unused registers get no location.
+//! per launch. Varying registers of one function share a location if no thread needs them at the same time. Registers of
+//! different functions never do, so that only recursive calls save registers. Unused registers get no location.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
+use super::liveness::{LiveRange, live_ranges};
 use crate::kir::{Fixed, Function, Kernel, Reg, Source, Uniformity};
 use crate::program::{SaveSet, fixed};
 use crate::semantics::lane::Slot;
@@ -171,18 +173,31 @@ fn allocate_written(
     end: &mut FileEnd,
     wanted: Uniformity,
 ) -> SaveSet {
+    let ranges = match wanted {
+        Uniformity::Varying => live_ranges(f),
+        // The prologues run before the threads, so that all their results are live together.
+        _ => vec![None; f.registers.len()],
+    };
     let mut allocate_shape = |shape: Slot| {
         if shape != Slot::Pred {
             end.align();
         }
         let from = end.0;
+        let mut intervals = Vec::new();
         for (n, r) in f.registers.iter().enumerate() {
             let written = matches!(r.source, Source::Declared(..) | Source::Temporary);
             let own = written && used[n] && r.slot == shape && r.uniformity == wanted;
             if own && locations[n] == NONE {
-                locations[n] = end.reserve(shape);
+                match ranges[n] {
+                    Some(range) => intervals.push((range, n)),
+                    None => locations[n] = end.reserve(shape),
+                }
             }
         }
+        linear_scan(intervals, |n, reused| {
+            locations[n] = reused.unwrap_or_else(|| end.reserve(shape));
+            locations[n]
+        });
         (from, end.0)
     };
     let set = SaveSet {
@@ -193,4 +208,27 @@ fn allocate_written(
     };
     end.align();
     set
+}
+
+/// Linear-scan register allocation (Poletto and Sarkar, 1999) without a limit: a register gets the slot that became free
+/// last, which is the likeliest to be in the cache, or a new one. `assign` receives a register and the slot, if there is one,
+/// and returns the slot that the register has got.
+fn linear_scan(
+    mut intervals: Vec<(LiveRange, usize)>,
+    mut assign: impl FnMut(usize, Option<u32>) -> u32,
+) {
+    intervals.sort_unstable_by_key(|(range, n)| (range.from, *n));
+    // The slots in use, by the ends of their ranges.
+    let mut active: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
+    let mut free = Vec::new();
+    for (range, n) in intervals {
+        while let Some(&Reverse((to, at))) = active.peek()
+            && to < range.from
+        {
+            active.pop();
+            free.push(at);
+        }
+        let at = assign(n, free.pop());
+        active.push(Reverse((range.to, at)));
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::context::{Context, fault};
-use super::lanes::{ALL, LANES, first_lane};
+use super::lanes::{ALL, LANES, first_lane, lanes};
 use super::memory::{fast, general, splat32, splat64};
 use super::warp::{FUEL, FragmentState, SPIN_COST, Warp};
 use super::{
@@ -336,7 +336,7 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                 InstKind::FrameAddr => {
                     let frame = regs.add(fixed::FRAME as usize).cast::<u32>();
                     let dst = regs.add(inst.args.dst[0] as usize).cast::<u64>();
-                    for l in 0..LANES {
+                    for l in lanes(active) {
                         *dst.add(l) = u64::from(*frame.add(l)).wrapping_add(inst.imm as u64);
                     }
                 }
