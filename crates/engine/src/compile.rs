@@ -59,7 +59,7 @@ pub fn kir_text(placed: &PlacedModule, kernel: FuncId, pass: &str) -> Result<Str
 }
 
 /// The KIR of a kernel after the passes, the locations of its registers, and its text after the pass `wanted`.
-fn to_kir(
+pub(crate) fn to_kir(
     placed: &PlacedModule,
     kernel: FuncId,
     wanted: Option<&str>,

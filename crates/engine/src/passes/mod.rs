@@ -7,6 +7,8 @@ mod liveness;
 pub mod register_allocation;
 mod spin_loops;
 mod split_addresses;
+#[cfg(test)]
+mod tests;
 mod uniformity;
 
 use crate::build::CompileError;
