@@ -9,10 +9,11 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{ShflMode, SourceLoc, Special, VoteMode};
 
 use crate::kir::{
-    ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, HoistedLoad, MbarrierOp, MemOp,
-    ReduxOp, TexOp,
+    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, HoistedLoad, MbarrierOp,
+    MemOp, ReduxOp, TexOp,
 };
 use crate::semantics::lane::{OpArgs, OpFn, Slot};
+use crate::semantics::warp::{Operands, WarpFn};
 
 /// Fixed locations of the register file, as byte offsets.
 pub mod fixed {
@@ -59,6 +60,8 @@ pub enum InstKind {
     LdShared4,
     /// Stores one 4-byte element to shared memory, 32-bit address.
     StShared4,
+    /// Calls a warp function ([`WarpCall`]).
+    Warp,
     /// Any other load ([`MemOp`]).
     Ld,
     /// Any other store ([`MemOp`]).
@@ -193,6 +196,17 @@ pub struct CallOp {
     pub save: Option<SaveSet>,
 }
 
+/// A call of a warp function.
+#[derive(Clone, Debug)]
+pub struct WarpCall {
+    /// The function.
+    pub run: WarpFn,
+    /// Its operands.
+    pub operands: Operands,
+    /// The memory that it accesses.
+    pub address: Option<Address>,
+}
+
 /// Locations of a function's varying registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SaveSet {
@@ -297,6 +311,8 @@ pub struct Program {
     pub names: Vec<String>,
     /// `.file` table.
     pub files: Arc<Vec<(u32, String)>>,
+    /// Warp functions.
+    pub warps: Vec<WarpCall>,
     /// Loads and stores.
     pub mem: Vec<MemOp>,
     /// Atomics.

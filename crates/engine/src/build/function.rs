@@ -20,6 +20,7 @@ use crate::kir::{
     Uniformity,
 };
 use crate::semantics::lane::{self, Slot};
+use crate::semantics::warp;
 
 /// A function under construction.
 pub struct FunctionBuilder<'a, 'm> {
@@ -348,7 +349,10 @@ impl<'m> FunctionBuilder<'_, 'm> {
                 Op::Createpolicy => Err(self.unimplemented(i)),
                 _ => Ok(()),
             },
-            OpClass::Matrix | OpClass::Cluster => Err(self.unimplemented(i)),
+            OpClass::Matrix | OpClass::Cluster => match warp::select(i) {
+                Some(s) => self.warp_function(i, &s),
+                None => Err(self.unimplemented(i)),
+            },
         }
     }
 

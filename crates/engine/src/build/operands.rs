@@ -4,8 +4,9 @@ use cupyrite_ptx::ir::{Instr, Operand, RegId, Space, Special, Type, VarId};
 
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
-use crate::kir::{Action, Fixed, LaneOp, Reg, Source, Uniformity};
+use crate::kir::{Action, Fixed, LaneOp, Reg, Source, Uniformity, WarpOp};
 use crate::semantics::lane::{self, OpFn, OperandRef, OperandSlot, Selected, Slot};
+use crate::semantics::warp;
 
 /// Shape of a special register.
 fn special_slot(s: Special) -> Slot {
@@ -222,6 +223,35 @@ impl FunctionBuilder<'_, '_> {
         out.push(Action::Lanes(op));
         out.extend(after);
         Ok(out)
+    }
+
+    /// A warp function with the conversions of width that it needs.
+    pub fn warp_function(&mut self, i: &Instr, s: &warp::Selected) -> Result<(), CompileError> {
+        let (mut list, mut after) = (Vec::new(), Vec::new());
+        let address = match s.address {
+            Some(k) => Some(self.address(self.operand(i, k)?, i.mods.space, &mut list)?),
+            None => None,
+        };
+        let mut src = Vec::with_capacity(s.srcs.len());
+        for p in &s.srcs {
+            src.push(self.source(&self.part(i, p.operand)?, p.slot, p.ty, &mut list)?);
+        }
+        let mut dst = Vec::with_capacity(s.dsts.len());
+        for p in &s.dsts {
+            let o = self.part(i, p.operand)?;
+            let (reg, copy) = self.destination(&o, p.slot, p.ty.is_signed())?;
+            after.extend(copy);
+            dst.push(reg);
+        }
+        list.push(Action::Warp(Box::new(WarpOp {
+            run: s.run,
+            dst,
+            src,
+            address,
+            imm: s.imm,
+        })));
+        list.extend(after);
+        self.emit(list, i)
     }
 
     /// Operand `k`.

@@ -7,7 +7,7 @@ use cupyrite_ptx::ir::{Op, ShflMode, Space, Special, Type, VoteMode};
 use super::function::BlockId;
 use super::operation::{
     Address, ArgCopy, AtomicOp, BarrierOp, BuiltinArg, BuiltinOp, BulkOp, BulkSide, CallOp, Callee,
-    CopyOp, MbarrierOp, MemOp, ReduxOp, TexOp,
+    CopyOp, MbarrierOp, MemOp, ReduxOp, TexOp, WarpOp,
 };
 use super::register::Reg;
 use crate::semantics::lane::OpFn;
@@ -53,6 +53,8 @@ impl fmt::Debug for LaneOp {
 pub enum Action {
     /// Calls a lane function.
     Lanes(LaneOp),
+    /// Calls a warp function, once all lanes of the warp have come to it.
+    Warp(Box<WarpOp>),
     /// Loads from memory.
     Load(Box<MemOp>),
     /// Stores to memory.
@@ -250,6 +252,13 @@ macro_rules! visit {
             Action::Lanes(op) => {
                 op.src.$iter().flatten().for_each(|r| f(Read, r));
                 op.dst.$iter().flatten().for_each(|r| f(Write, r));
+            }
+            Action::Warp(op) => {
+                for address in op.address.$iter() {
+                    address!(address);
+                }
+                op.src.$iter().for_each(|r| f(Read, r));
+                op.dst.$iter().for_each(|r| f(Write, r));
             }
             Action::Load(op) | Action::Store(op) => {
                 address!(op.address);

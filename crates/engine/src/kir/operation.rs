@@ -1,11 +1,14 @@
 //! The operands and modifiers of actions that are more than arithmetic.
 
+use std::fmt;
+
 use cupyrite_ptx::ir::{AtomOp, Scope, Semantics, Type};
 use cupyrite_ptx::textures::Query;
 
 use super::function::ConstantLoad;
 use super::register::Reg;
 use crate::semantics::lane::Slot;
+use crate::semantics::warp::WarpFn;
 use crate::texture::{BoundaryMode, View};
 
 /// State space of an address.
@@ -38,6 +41,31 @@ impl Address {
     /// Whether the base is 32 bits wide.
     pub fn is_narrow(&self) -> bool {
         self.base.slot == Slot::R32
+    }
+}
+
+/// A warp function with its operands.
+#[derive(Clone)]
+pub struct WarpOp {
+    /// The function.
+    pub run: WarpFn,
+    /// Destinations.
+    pub dst: Vec<Reg>,
+    /// Sources.
+    pub src: Vec<Reg>,
+    /// The memory that it accesses.
+    pub address: Option<Address>,
+    /// Immediate.
+    pub imm: u32,
+}
+
+impl fmt::Debug for WarpOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WarpOp")
+            .field("dst", &self.dst)
+            .field("src", &self.src)
+            .field("address", &self.address)
+            .finish_non_exhaustive()
     }
 }
 

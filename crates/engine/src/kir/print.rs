@@ -146,6 +146,16 @@ impl Function {
         let reg = |r: &Reg| self.operand(*r);
         match &i.action {
             Action::Lanes(op) => self.lanes(out, op, opcode),
+            Action::Warp(op) => {
+                let results = self.operands(&op.dst);
+                if !results.is_empty() {
+                    write!(out, "{results} = ")?;
+                }
+                let address = op.address.iter().map(|a| self.address(a));
+                let sources = op.src.iter().map(|r| self.operand(*r));
+                let all: Vec<String> = address.chain(sources).collect();
+                write!(out, "{opcode} {}", all.join(", "))
+            }
             Action::Load(op) => {
                 let to = self.operands(&op.regs);
                 write!(

@@ -9,6 +9,7 @@ use super::memory::{fast, general, splat32, splat64};
 use super::warp::{FUEL, FragmentState, SPIN_COST, Warp};
 use super::{
     atomics, block_barrier, builtins, bulk_copy, calls, mbarrier, texture, warp_collectives,
+    warp_functions,
 };
 use crate::address_windows;
 use crate::fault_report::{FaultKind, LaneFault};
@@ -196,6 +197,15 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
                     }
                     reload!();
                     continue;
+                }
+                InstKind::Warp => {
+                    if !warp_functions::come_together(w, inst, pc, active) {
+                        if mask != active {
+                            w.park(pc + 1, mask & !active, FragmentState::Ready);
+                        }
+                        resume_or_stop!();
+                    }
+                    check!(warp_functions::run(cx, w, regs, inst, active));
                 }
                 InstKind::LdGlobal4 => {
                     check!(fast::ld_simple::<4, 4, V3>(cx, w, regs, inst, active))

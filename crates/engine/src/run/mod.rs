@@ -27,6 +27,7 @@ mod texture_cache;
 mod thread_pool;
 mod warp;
 mod warp_collectives;
+mod warp_functions;
 mod worker;
 
 pub use launch_state::{GraphLauncher, PrintfSink};

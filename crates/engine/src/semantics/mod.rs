@@ -4,3 +4,4 @@
 //! belong here: where the operands are and in which order instructions run (`compile`, `run`).
 
 pub mod lane;
+pub mod warp;

@@ -13,9 +13,10 @@ use crate::kir::{
 use crate::passes::register_allocation::{Allocation, NONE};
 use crate::program::{
     self, BACKWARD, CallOp, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind, Program, SPIN,
-    SpecialSlot, VOTE_NOT, fixed, shfl_code, vote_code,
+    SpecialSlot, VOTE_NOT, WarpCall, fixed, shfl_code, vote_code,
 };
 use crate::semantics::lane::{OpArgs, Slot};
+use crate::semantics::warp::Operands;
 
 /// Largest register file of a warp in bytes.
 const MAX_REGISTER_FILE: u32 = 16 << 20;
@@ -77,6 +78,7 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
         opcodes: Vec::new(),
         names: kernel.functions.iter().map(|f| f.name.clone()).collect(),
         files: Arc::clone(&placed.files),
+        warps: Vec::new(),
         mem: Vec::new(),
         atomics: Vec::new(),
         textures: Vec::new(),
@@ -334,6 +336,21 @@ impl Encoder<'_> {
         let p = &mut self.program;
         match action {
             Action::Lanes(op) => lane_instruction(&op),
+            Action::Warp(op) => {
+                let locations = |list: &[Reg]| list.iter().map(|r| r.at).collect();
+                let call = WarpCall {
+                    run: op.run,
+                    operands: Operands {
+                        dst: locations(&op.dst),
+                        src: locations(&op.src),
+                        imm: op.imm,
+                    },
+                    address: op.address,
+                };
+                let mut inst = table(InstKind::Warp, add(&mut p.warps, call));
+                inst.aux = self.cache_entry();
+                inst
+            }
             Action::Load(op) | Action::Store(op) => {
                 let mut inst = self.memory(memory_kind(&op), &op.address);
                 let first = op.regs.first().map_or(fixed::SINK, |r| r.at);

@@ -1,0 +1,103 @@
+//! Calls of warp functions.
+
+use super::context::{Context, ExecResult, fault};
+use super::lanes::LANES;
+use super::memory::{ResolvedAddress, addresses, host, local_base, local_read, resolve};
+use super::warp::{Collective, FragmentState, Warp};
+use crate::fault_report::{FaultKind, LaneFault};
+use crate::kir::MemSpace;
+use crate::program::Inst;
+use crate::semantics::warp;
+
+/// Whether the lanes of the warp have come together at `inst`. If some may still come, parks the lanes `active` at it.
+///
+/// The instruction is `.aligned`: a kernel that executes it with some lanes only is undefined (PTX ISA, "mma"). Those lanes then
+/// execute it once no other can run.
+pub fn come_together(w: &mut Warp, inst: &Inst, pc: u32, active: u32) -> bool {
+    if active == w.live || std::mem::take(&mut w.force_collective) {
+        return true;
+    }
+    let collective = Collective {
+        kind: inst.kind,
+        qualifiers: 0,
+        redux: inst.target,
+        members: u32::MAX,
+    };
+    w.park(pc, active, FragmentState::Sync(collective));
+    false
+}
+
+/// Executes a warp function for the lanes `active`.
+///
+/// # Safety
+/// `regs` is a register file of the program that `inst` belongs to.
+#[inline(never)]
+pub unsafe fn run(
+    cx: &mut Context<'_>,
+    w: &mut Warp,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
+    let program = cx.program;
+    let call = &program.warps[inst.target as usize];
+    let (space, at) = match &call.address {
+        // SAFETY: the address is a slot of the register file.
+        Some(a) => (a.space, unsafe { addresses(regs, a) }),
+        None => (MemSpace::Generic, [0; LANES]),
+    };
+    let mut state = Caller {
+        cx,
+        w,
+        regs,
+        active,
+        space,
+        entry: inst.aux,
+        at,
+    };
+    // SAFETY: the compiler has chosen slots of the shapes that the function has.
+    unsafe { (call.run)(&mut state, &call.operands) }
+}
+
+/// The warp that a warp function sees.
+struct Caller<'c, 'l> {
+    cx: &'c mut Context<'l>,
+    w: &'c mut Warp,
+    regs: *mut u8,
+    active: u32,
+    space: MemSpace,
+    /// The entry of the region cache.
+    entry: u16,
+    at: [u64; LANES],
+}
+
+impl warp::Warp for Caller<'_, '_> {
+    fn registers(&mut self) -> *mut u8 {
+        self.regs
+    }
+
+    fn active(&self) -> u32 {
+        self.active
+    }
+
+    fn addresses(&self) -> &[u64; LANES] {
+        &self.at
+    }
+
+    fn load(&mut self, lane: usize, address: u64, bytes: u32) -> Result<u128, Box<LaneFault>> {
+        if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
+            let text = "internal error: a warp function loads another number of bytes";
+            return Err(fault(FaultKind::IllegalInstruction, 1 << lane, text));
+        }
+        let (space, entry, l) = (self.space, self.entry, lane as u32);
+        match resolve(self.cx, space, entry, l, address, bytes, bytes, false)? {
+            // SAFETY: `resolve` has checked the access.
+            ResolvedAddress::Host(p) => Ok(unsafe { host::read(p, bytes) }),
+            ResolvedAddress::Local(at) => {
+                let base = local_base(self.cx, self.w);
+                // SAFETY: `resolve` has checked the access.
+                Ok(unsafe { local_read(base, at, lane, bytes) })
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The warp functions: instructions whose results in a lane depend on the registers of other lanes, or on memory, and that
+//! all lanes of a warp execute together.
+//!
+//! Belongs here: what such an instruction computes. Does not belong here: when the lanes of a warp have come together, and
+//! which memory they may access (the caller's [`Warp`] knows both).
+
+use std::fmt;
+
+use cupyrite_ptx::ir::Instr;
+
+use super::lane::{OperandSlot, Slot};
+use crate::fault_report::LaneFault;
+
+/// The warp that executes a warp function.
+pub trait Warp {
+    /// The register file.
+    fn registers(&mut self) -> *mut u8;
+
+    /// The lanes that execute the instruction: all that have not exited, unless the kernel violates `.aligned`.
+    fn active(&self) -> u32;
+
+    /// The address operand in each lane.
+    fn addresses(&self) -> &[u64; 32];
+
+    /// Loads up to 16 bytes, aligned to their number, from the state space of the address operand.
+    ///
+    /// # Errors
+    /// The fault of a refused access.
+    fn load(&mut self, lane: usize, address: u64, bytes: u32) -> Result<u128, Box<LaneFault>>;
+}
+
+/// Computes one instruction for the active lanes of a warp.
+///
+/// # Safety
+/// The offsets in `operands` are slots of the warp's register file, of the shapes that the [`Selected`] has.
+pub type WarpFn = unsafe fn(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>>;
+
+/// Operands of a [`WarpFn`], as byte offsets into the register file.
+#[derive(Clone, Debug, Default)]
+pub struct Operands {
+    /// Destinations, in the order of [`Selected::dsts`].
+    pub dst: Vec<u32>,
+    /// Sources, in the order of [`Selected::srcs`].
+    pub src: Vec<u32>,
+    /// [`Selected::imm`].
+    pub imm: u32,
+}
+
+/// The warp function selected for an instruction.
+#[derive(Clone)]
+pub struct Selected {
+    /// The function.
+    pub run: WarpFn,
+    /// Destinations.
+    pub dsts: Vec<OperandSlot>,
+    /// Sources.
+    pub srcs: Vec<OperandSlot>,
+    /// The operand that is an address.
+    pub address: Option<u8>,
+    /// Value of [`Operands::imm`].
+    pub imm: u32,
+}
+
+impl fmt::Debug for Selected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Selected")
+            .field("dsts", &self.dsts)
+            .field("srcs", &self.srcs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Selects the warp function of an instruction; `None` if it has none.
+pub fn select(_: &Instr) -> Option<Selected> {
+    None
+}
+
+/// Reads a 32-bit slot of a warp's register file.
+///
+/// # Safety
+/// `at` is such a slot.
+pub unsafe fn row(warp: &mut dyn Warp, at: u32) -> [u32; 32] {
+    const { assert!(Slot::R32.bytes() as usize == size_of::<[u32; 32]>()) };
+    // SAFETY: upheld by the caller; register files are aligned to 64 bytes, and slots of this shape too.
+    unsafe { *warp.registers().add(at as usize).cast() }
+}
+
+/// Writes the active lanes of a 32-bit slot of a warp's register file.
+///
+/// # Safety
+/// `at` is such a slot.
+pub unsafe fn set_row(warp: &mut dyn Warp, at: u32, values: &[u32; 32]) {
+    let active = warp.active();
+    // SAFETY: as for `row`.
+    let slot: &mut [u32; 32] = unsafe { &mut *warp.registers().add(at as usize).cast() };
+    for (l, (to, from)) in slot.iter_mut().zip(values).enumerate() {
+        if active >> l & 1 != 0 {
+            *to = *from;
+        }
+    }
+}
