@@ -256,6 +256,10 @@ fn operand(
             let elements: Vec<String> = (1..=vector).map(|i| one(10 * (n % 2) + i)).collect();
             format!("{{{}}}", elements.join(", "))
         }
+        _ if spec.elements > 0 => {
+            let elements: Vec<String> = (1..=spec.elements).map(|i| one(4 * n + i)).collect();
+            format!("{{{}}}", elements.join(", "))
+        }
         _ if spec.pair => format!("{}|p{}", one(n + 1), n + 1),
         _ => one(n + 1),
     }

@@ -115,13 +115,40 @@ impl<'t> Parser<'t> {
                 }
                 continue;
             }
-            self.fits(&function.body, operand, requirement, token)?;
+            if spec.elements > 0 {
+                self.vector_fits(&function.body, operand, spec.elements, requirement, token)?;
+            } else {
+                self.fits(&function.body, operand, requirement, token)?;
+            }
         }
         if instr.form.open {
             return Ok(());
         }
         self.vector_length(&function.body, instr)?;
         self.narrow_address(&function.body, instr)
+    }
+
+    /// Checks an operand that is a vector of `length` elements.
+    fn vector_fits(
+        &self,
+        body: &Body,
+        operand: &mut Operand,
+        length: usize,
+        requirement: OperandRequirement,
+        token: Token<'t>,
+    ) -> Result<(), Error> {
+        let Operand::Vector(elements) = operand else {
+            let text = shortened(token.text);
+            let message = format!("expected a vector of {length} registers, found '{text}'");
+            return Err(self.error(token, message));
+        };
+        if elements.len() != length {
+            let found = elements.len();
+            let message = format!("expected a vector of {length} registers, found one of {found}");
+            return Err(self.error(token, message));
+        }
+        let mut elements = elements.iter_mut();
+        elements.try_for_each(|e| self.fits(body, e, requirement, token))
     }
 
     /// The error that the module's version or target lacks an instruction.
