@@ -4,6 +4,8 @@
 //! Belongs here: what such an instruction computes. Does not belong here: when the lanes of a warp have come together, and
 //! which memory they may access (the caller's [`Warp`] knows both).
 
+mod matrix;
+
 use std::fmt;
 
 use cupyrite_ptx::ir::Instr;
@@ -71,8 +73,8 @@ impl fmt::Debug for Selected {
 }
 
 /// Selects the warp function of an instruction; `None` if it has none.
-pub fn select(_: &Instr) -> Option<Selected> {
-    None
+pub fn select(i: &Instr) -> Option<Selected> {
+    matrix::select(i)
 }
 
 /// Reads a 32-bit slot of a warp's register file.
