@@ -27,11 +27,14 @@ pub mod tensor_map;
 pub mod texture;
 mod tier;
 
-pub use fault_report::{Fault, FaultKind};
+pub use cupyrite_ptx::ir::{Scope, Semantics};
+pub use fault_report::{Fault, FaultDetail, FaultKind, LaneFault};
 pub use limits::{MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
 pub use load::{
     Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo, Unit, check_unit, link_units,
     undefined_functions,
 };
-pub use run::grid::{LaunchSpec, launch};
-pub use run::{GraphLauncher, PrintfSink};
+pub use run::grid::{LaunchSpec, launch, launch_with};
+pub use run::{
+    AccessKind, Bounds, GraphLauncher, LaneAccess, MemoryModel, PrintfSink, StateSpace, WarpAccess,
+};

@@ -68,6 +68,7 @@ impl FunctionBuilder<'_, '_> {
             Action::Mbarrier(Box::new(MbarrierOp {
                 kind,
                 address,
+                scope: i.mods.scope,
                 operand,
                 dst,
             }))

@@ -1,6 +1,8 @@
 //! Translation of loads, stores, atomics and asynchronous copies.
 
-use cupyrite_ptx::ir::{AtomOp, Base, Instr, Op, Operand, Semantics, Space, Type, VarId, Variable};
+use cupyrite_ptx::ir::{
+    AtomOp, Base, Instr, Op, Operand, Scope, Semantics, Space, Type, VarId, Variable,
+};
 
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
@@ -156,7 +158,8 @@ impl FunctionBuilder<'_, '_> {
             regs: Vec::new(),
             narrow: false,
             order,
-            scope: i.mods.scope,
+            // A volatile access is relaxed in system scope (PTX ISA, "Volatile Operations").
+            scope: i.mods.scope.or(i.mods.volatile.then_some(Scope::Sys)),
             atomic: i.mods.volatile || order != Semantics::Weak,
             store: false,
             constant: None,

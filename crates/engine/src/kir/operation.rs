@@ -257,6 +257,8 @@ pub struct MbarrierOp {
     pub kind: MbarrierAction,
     /// Address of the object.
     pub address: Address,
+    /// Scope of the order, if it is written.
+    pub scope: Option<Scope>,
     /// The count, or the state of a wait.
     pub operand: Reg,
     /// The state of an arrival, or the predicate of a wait.

@@ -5,11 +5,12 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-use cupyrite_ptx::ir::{AtomOp, Semantics, Type};
+use cupyrite_ptx::ir::{AtomOp, Scope, Semantics, Type};
 use half::{bf16, f16};
 
 use super::context::{Context, ExecResult};
 use super::lanes::lanes;
+use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{
     ResolvedAddress, addresses, get, host, local_base, local_read, local_write, resolve, set,
 };
@@ -119,17 +120,17 @@ pub(super) unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) ->
     unsafe {
         match ty.bits() {
             8 => u128::from(
-                AtomicU8::from_ptr(p as *mut u8)
+                host::atomic::<AtomicU8>(p)
                     .fetch_update(o, RELAXED, |x| f(u64::from(x)).map(|r| r as u8))
                     .unwrap_or(0),
             ),
             16 => u128::from(
-                AtomicU16::from_ptr(p as *mut u16)
+                host::atomic::<AtomicU16>(p)
                     .fetch_update(o, RELAXED, |x| f(u64::from(x)).map(|r| r as u16))
                     .unwrap_or(0),
             ),
             32 => {
-                let a = AtomicU32::from_ptr(p as *mut u32);
+                let a = host::atomic::<AtomicU32>(p);
                 let v = v as u32;
                 u128::from(match op {
                     AtomOp::Add if !ty.is_float() => a.fetch_add(v, o),
@@ -146,7 +147,7 @@ pub(super) unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) ->
                 })
             }
             64 => {
-                let a = AtomicU64::from_ptr(p as *mut u64);
+                let a = host::atomic::<AtomicU64>(p);
                 let v = v as u64;
                 u128::from(match op {
                     AtomOp::Add if !ty.is_float() => a.fetch_add(v, o),
@@ -174,7 +175,7 @@ unsafe fn add_flushed(p: u64, v: u32) -> u128 {
     let v = flush(f32::from_bits(v));
     let add = |old| Some(flush(flush(f32::from_bits(old)) + v).to_bits());
     // SAFETY: the caller has checked the range and its alignment.
-    let at = unsafe { AtomicU32::from_ptr(p as *mut u32) };
+    let at = unsafe { host::atomic::<AtomicU32>(p) };
     u128::from(at.fetch_update(Ordering::AcqRel, RELAXED, add).unwrap_or(0))
 }
 
@@ -202,7 +203,7 @@ unsafe fn wide(p: u64, op: AtomOp, v: u128, v2: u128) -> u128 {
 /// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn atomic(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -224,11 +225,17 @@ pub unsafe fn atomic(
     // SAFETY: the operands lie in the register file, and `resolve` checks each access.
     unsafe {
         let a = addresses(regs, &op.address);
+        let admitted = admit(cx, inst, active, || AccessRequest {
+            order: op.order,
+            scope: op.scope.unwrap_or(Scope::Gpu),
+            ..AccessRequest::weak(op.address.space, a, bytes, AccessKind::Atomic)
+        })?;
         for lane in lanes(active) {
             let l = lane as u32;
             let lane = l as usize;
             let place = resolve(
                 cx,
+                admitted,
                 op.address.space,
                 inst.aux,
                 l,

@@ -9,6 +9,7 @@ use super::context::Context;
 use super::interpreter::{WarpStop, run_prologue, run_warp};
 use super::lanes::lanes;
 use super::launch_state::Launch;
+use super::memory::model::MemoryModel;
 use super::warp::{FragmentState, Warp};
 use super::worker::WorkerState;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
@@ -79,6 +80,7 @@ impl Block {
     }
 
     /// Starts the block with this linear index on this worker.
+    #[inline]
     pub fn reset(&mut self, launch: &Launch<'_>, linear: u64, worker: u32) {
         let (gx, gy) = (u64::from(launch.grid[0]), u64::from(launch.grid[1]));
         let index = if linear < gx {
@@ -139,6 +141,7 @@ impl Block {
     }
 
     /// Index of an unused register file.
+    #[inline]
     fn take_file(&mut self, launch: &Launch<'_>) -> usize {
         match self.free.pop() {
             Some(n) => n as usize,
@@ -150,6 +153,7 @@ impl Block {
     }
 
     /// Assigns a register file to warp `n`.
+    #[inline]
     fn assign_file(&mut self, launch: &Launch<'_>, n: usize) {
         let program = launch.program;
         let number = self.take_file(launch);
@@ -169,7 +173,14 @@ impl Block {
     }
 
     /// Runs the warps in turn until the block stops.
-    pub fn run(&mut self, launch: &Launch<'_>, worker: &mut WorkerState) -> BlockStop {
+    // Inlined into the loop over the blocks, it would spill more registers at each warp.
+    #[inline(never)]
+    pub fn run<M: MemoryModel>(
+        &mut self,
+        launch: &Launch<'_>,
+        worker: &mut WorkerState<M>,
+        model: &M,
+    ) -> BlockStop {
         let program: &Program = launch.program;
         let mut spins = 0u32;
         loop {
@@ -198,6 +209,8 @@ impl Block {
                 program,
                 block: &mut self.state,
                 worker,
+                warp: n as u32,
+                model,
             };
             // SAFETY: the warp belongs to this block and has a register file of the program.
             let stop = unsafe { run_warp(&mut cx, &mut self.warps[n]) };
@@ -234,6 +247,7 @@ impl Block {
     }
 
     /// Makes the warps runnable that have slept long enough.
+    #[inline]
     fn wake(&mut self) {
         let Some(first) = self.wake_time else {
             return;
@@ -257,6 +271,7 @@ impl Block {
     }
 
     /// Makes the warps runnable whose barriers have completed.
+    #[inline]
     fn release(&mut self, program: &Program) {
         self.state.released = false;
         for (n, w) in self.warps.iter_mut().enumerate() {

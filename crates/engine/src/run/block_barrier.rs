@@ -3,6 +3,7 @@
 use super::block_state::BlockBarrier;
 use super::context::{Context, fault};
 use super::lanes::first_lane;
+use super::memory::model::MemoryModel;
 use super::memory::splat32;
 use super::warp::{FragmentState, Warp};
 use crate::fault_report::{FaultKind, LaneFault};
@@ -22,7 +23,7 @@ pub enum Arrival {
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
 pub unsafe fn arrive(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &Warp,
     regs: *mut u8,
     inst: &Inst,

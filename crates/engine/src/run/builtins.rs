@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::context::{Context, ExecResult, fault};
 use super::lanes::lanes;
+use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{
-    ResolvedAddress, get, local_base, local_read_bytes, local_write, resolve, set,
+    ResolvedAddress, get, host, local_base, local_read_bytes, local_write, resolve, set,
 };
 use super::printf;
 use super::warp::Warp;
@@ -29,8 +30,8 @@ pub(super) const LONGEST: usize = 64 << 10;
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
-pub unsafe fn builtin(
-    cx: &mut Context<'_>,
+pub unsafe fn builtin<M: MemoryModel>(
+    cx: &mut Context<'_, M>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -40,16 +41,17 @@ pub unsafe fn builtin(
     let op = &program.builtins[inst.target as usize];
     if op.kind == BuiltinKind::AssertFail {
         // SAFETY: upheld by the caller.
-        return Err(unsafe { assert_fail(cx, w, regs, op, active) });
+        return Err(unsafe { assert_fail(cx, w, regs, inst, op, active) });
     }
     for l in lanes(active) {
         // SAFETY: upheld by the caller.
-        let arg =
-            |cx: &Context<'_>, w: &mut Warp, n: usize| unsafe { argument(cx, w, regs, op, n, l) };
+        let arg = |cx: &Context<'_, M>, w: &mut Warp, n: usize| unsafe {
+            argument(cx, w, regs, op, n, l)
+        };
         let result = match op.kind {
             BuiltinKind::Vprintf => {
                 let (format, list) = (arg(cx, w, 0), arg(cx, w, 1));
-                let text = printf::call(cx, w, l as u32, format, list)?;
+                let text = printf::call(cx, w, inst, l as u32, format, list)?;
                 match text {
                     Some((bytes, count)) => {
                         cx.launch.printf.emit(&bytes);
@@ -126,7 +128,7 @@ pub unsafe fn builtin(
 
 /// Argument `n` of a call.
 unsafe fn argument(
-    cx: &Context<'_>,
+    cx: &Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     op: &BuiltinOp,
@@ -147,7 +149,7 @@ unsafe fn argument(
 }
 
 /// `malloc`; zero if the heap is exhausted.
-fn malloc(cx: &Context<'_>, size: u64) -> u64 {
+fn malloc(cx: &Context<'_, impl MemoryModel>, size: u64) -> u64 {
     if size == 0 {
         return 0;
     }
@@ -175,19 +177,31 @@ fn malloc(cx: &Context<'_>, size: u64) -> u64 {
 
 /// Reads up to 8 bytes of generic memory.
 pub(super) fn peek(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
+    inst: &Inst,
     lane: u32,
     at: u64,
     bytes: u32,
 ) -> Result<u64, Box<LaneFault>> {
-    match resolve(cx, MemSpace::Generic, 255, lane, at, bytes, bytes, false)? {
+    let admitted = admit(cx, inst, 1 << lane, || {
+        AccessRequest::of_lane(MemSpace::Generic, at, bytes, AccessKind::Load)
+    })?;
+    match resolve(
+        cx,
+        admitted,
+        MemSpace::Generic,
+        255,
+        lane,
+        at,
+        bytes,
+        bytes,
+        false,
+    )? {
         ResolvedAddress::Host(p) => {
             let mut buffer = [0u8; 8];
             // SAFETY: `resolve` has checked the range.
-            unsafe {
-                std::ptr::copy_nonoverlapping(p as *const u8, buffer.as_mut_ptr(), bytes as usize)
-            };
+            unsafe { host::copy_out(p, &mut buffer[..bytes as usize]) };
             Ok(u64::from_le_bytes(buffer))
         }
         ResolvedAddress::Local(o) => {
@@ -200,14 +214,15 @@ pub(super) fn peek(
 
 /// Reads a string that ends with a NUL.
 pub(super) fn string(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
+    inst: &Inst,
     lane: u32,
     at: u64,
 ) -> Result<Vec<u8>, Box<LaneFault>> {
     let mut out = Vec::new();
     while out.len() < LONGEST {
-        let c = peek(cx, w, lane, at.wrapping_add(out.len() as u64), 1)? as u8;
+        let c = peek(cx, w, inst, lane, at.wrapping_add(out.len() as u64), 1)? as u8;
         if c == 0 {
             break;
         }
@@ -217,22 +232,23 @@ pub(super) fn string(
 }
 
 /// The message of a failed assertion, one line per lane, in the format of a GPU.
-unsafe fn assert_fail(
-    cx: &mut Context<'_>,
+unsafe fn assert_fail<M: MemoryModel>(
+    cx: &mut Context<'_, M>,
     w: &mut Warp,
     regs: *mut u8,
+    inst: &Inst,
     op: &BuiltinOp,
     active: u32,
 ) -> Box<LaneFault> {
     let mut text = String::new();
     for l in lanes(active) {
-        let part = |cx: &mut Context<'_>, w: &mut Warp, n: usize| {
+        let part = |cx: &mut Context<'_, M>, w: &mut Warp, n: usize| {
             // SAFETY: upheld by the caller.
             let at = unsafe { argument(cx, w, regs, op, n, l) };
             let s = if at == 0 {
                 Ok(Vec::new())
             } else {
-                string(cx, w, l as u32, at)
+                string(cx, w, inst, l as u32, at)
             };
             s.map_or_else(|_| "?".into(), |s| String::from_utf8_lossy(&s).into_owned())
         };

@@ -3,14 +3,15 @@
 //!
 //! Each active lane makes a copy of its own. A copy completes at once, and with it the transactions at its `mbarrier`.
 
-use cupyrite_ptx::ir::{AtomOp, Type};
+use cupyrite_ptx::ir::{AtomOp, Semantics, Type};
 use cupyrite_sys::driver::CUtensorMapDataType as DataType;
 
 use super::atomics::on_host;
 use super::context::{Context, ExecResult, fault};
 use super::lanes::lanes;
 use super::mbarrier;
-use super::memory::{ResolvedAddress, addresses, refused, resolve};
+use super::memory::model::{AccessKind, AccessRequest, Admitted, MemoryModel, admit};
+use super::memory::{ResolvedAddress, addresses, host, refused, resolve};
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::{Address, BulkDirection, BulkOp, BulkSide, MemSpace};
 use crate::program::Inst;
@@ -21,10 +22,90 @@ const UNIT: u32 = 16;
 /// Alignment of a box in shared memory.
 const BOX_ALIGNMENT: u32 = 128;
 
-/// Resolves a range that must be host memory.
+/// Lets the memory model decide about a range that the copies of `lanes` access.
+fn admit_range(
+    cx: &mut Context<'_, impl MemoryModel>,
+    inst: &Inst,
+    lanes: u32,
+    (space, address): (MemSpace, u64),
+    bytes: u32,
+    kind: AccessKind,
+) -> Result<Admitted, Box<LaneFault>> {
+    admit(cx, inst, lanes, || AccessRequest {
+        order: match kind {
+            AccessKind::Atomic => Semantics::Relaxed,
+            _ => Semantics::Weak,
+        },
+        asynchronous: true,
+        ..AccessRequest::of_lane(space, address, bytes, kind)
+    })
+}
+
+/// Lets the memory model decide about the parts of a box in shared memory that the copy of a lane accesses: whole rows if
+/// it loads the box, otherwise the elements inside the tensor.
+fn admit_box<M: MemoryModel>(
+    cx: &mut Context<'_, M>,
+    inst: &Inst,
+    lane: usize,
+    (space, shared): (MemSpace, u64),
+    found: &TensorBox,
+    kind: AccessKind,
+) -> Result<Admitted, Box<LaneFault>> {
+    // A part of the box, which ends where its next bytes are not the next ones of memory.
+    let mut part: (u64, u32) = (0, 0);
+    let rows = found.runs().take_while(|_| M::CHECKS);
+    for run in rows {
+        let (_, skip, len) = run.inside;
+        let (from, len) = match kind {
+            AccessKind::Load => (run.shared + skip, len),
+            _ => (run.shared, run.bytes),
+        };
+        let mut at = from;
+        while at < from + len {
+            let unit = (u64::from(UNIT) - at % u64::from(UNIT)).min(from + len - at);
+            let address = found.swizzled(shared + at);
+            if part.1 > 0 && part.0 + u64::from(part.1) != address {
+                admit_range(cx, inst, 1 << lane, (space, part.0), part.1, kind)?;
+                part.1 = 0;
+            }
+            if part.1 == 0 {
+                part.0 = address;
+            }
+            part.1 += unit as u32;
+            at += unit;
+        }
+    }
+    let lanes = u32::from(part.1 > 0) << lane;
+    admit_range(cx, inst, lanes, (space, part.0), part.1, kind)
+}
+
+/// Lets the memory model decide about a range, and resolves it.
 fn range(
-    cx: &mut Context<'_>,
-    entry: u16,
+    cx: &mut Context<'_, impl MemoryModel>,
+    inst: &Inst,
+    lane: usize,
+    (of, address): (&Address, u64),
+    (bytes, align): (u32, u32),
+    kind: AccessKind,
+) -> Result<u64, Box<LaneFault>> {
+    let admitted = admit_range(cx, inst, 1 << lane, (of.space, address), bytes, kind)?;
+    let write = kind != AccessKind::Load;
+    resolve_range(
+        cx,
+        admitted,
+        inst,
+        lane,
+        (of, address),
+        (bytes, align),
+        write,
+    )
+}
+
+/// Resolves a range that must be host memory.
+fn resolve_range(
+    cx: &mut Context<'_, impl MemoryModel>,
+    admitted: Admitted,
+    inst: &Inst,
     lane: usize,
     (of, address): (&Address, u64),
     (bytes, align): (u32, u32),
@@ -32,8 +113,9 @@ fn range(
 ) -> Result<u64, Box<LaneFault>> {
     match resolve(
         cx,
+        admitted,
         of.space,
-        entry,
+        inst.aux,
         lane as u32,
         address,
         bytes,
@@ -70,7 +152,12 @@ unsafe fn all(regs: *mut u8, of: &Address) -> [u64; 32] {
 ///
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
-pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
+pub unsafe fn run(
+    cx: &mut Context<'_, impl MemoryModel>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.bulk[inst.target as usize];
     for l in lanes(active) {
@@ -81,7 +168,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
                 BulkSide::Memory(other, size) => {
                     let size = *regs.add(size.at as usize).cast::<u32>().add(l);
                     let other = (other, all(regs, other)[l]);
-                    memory(cx, inst.aux, l, op, shared, other, size)?
+                    memory(cx, inst, l, op, shared, other, size)?
                 }
                 BulkSide::Tensor(map, coordinates) => {
                     let mut position = [0i32; 5];
@@ -90,7 +177,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
                     }
                     let map = (map, all(regs, map)[l]);
                     let position = &position[..coordinates.len()];
-                    tensor(cx, inst.aux, l, op, shared, map, position)?
+                    tensor(cx, inst, l, op, shared, map, position)?
                 }
             };
             let barrier = op
@@ -100,16 +187,25 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
             (bytes, barrier)
         };
         if let Some(object) = barrier {
-            mbarrier::complete(cx, inst.aux, l, object, bytes)?;
+            mbarrier::complete(cx, inst, l, object, bytes)?;
         }
     }
     Ok(())
 }
 
+/// The accesses of a copy or reduction to the shared memory of its block and to the other side.
+fn kinds(loads: bool, reduces: bool) -> (AccessKind, AccessKind) {
+    match (loads, reduces) {
+        (true, _) => (AccessKind::Store, AccessKind::Load),
+        (false, false) => (AccessKind::Load, AccessKind::Store),
+        (false, true) => (AccessKind::Load, AccessKind::Atomic),
+    }
+}
+
 /// A copy or reduction of `size` bytes; returns their number.
 fn memory(
-    cx: &mut Context<'_>,
-    entry: u16,
+    cx: &mut Context<'_, impl MemoryModel>,
+    inst: &Inst,
     lane: usize,
     op: &BulkOp,
     shared: u64,
@@ -126,8 +222,9 @@ fn memory(
         return Ok(0);
     }
     let loads = op.direction == BulkDirection::Load;
-    let ours = range(cx, entry, lane, (&op.shared, shared), (size, UNIT), loads)?;
-    let theirs = range(cx, entry, lane, other, (size, UNIT), !loads)?;
+    let (our_kind, their_kind) = kinds(loads, op.reduce.is_some());
+    let ours = range(cx, inst, lane, (&op.shared, shared), (size, UNIT), our_kind)?;
+    let theirs = range(cx, inst, lane, other, (size, UNIT), their_kind)?;
     match op.reduce {
         Some((reduce, Some(ty))) => reduce_elements(reduce, ty, theirs, ours, size.into()),
         Some((_, None)) => return Err(illegal(lane, "a bulk reduction without a type")),
@@ -138,7 +235,7 @@ fn memory(
                 (ours, theirs)
             };
             // SAFETY: both ranges were checked; they may overlap.
-            unsafe { std::ptr::copy(from as *const u8, to as *mut u8, size as usize) };
+            unsafe { host::copy(from, to, size.into()) };
         }
     }
     Ok(size.into())
@@ -151,8 +248,7 @@ fn reduce_elements(op: AtomOp, ty: Type, to: u64, from: u64, bytes: u64) {
         let mut value = [0u8; 16];
         // SAFETY: both ranges were checked, and their alignment is at least that of an element.
         unsafe {
-            let source = (from + at) as *const u8;
-            std::ptr::copy_nonoverlapping(source, value.as_mut_ptr(), size as usize);
+            host::copy_out(from + at, &mut value[..size as usize]);
             on_host(to + at, op, ty, u128::from_le_bytes(value), 0);
         }
     }
@@ -187,8 +283,8 @@ fn reduces(op: AtomOp, ty: Type) -> bool {
 
 /// A copy or reduction of a box; returns the bytes of shared memory.
 fn tensor(
-    cx: &mut Context<'_>,
-    entry: u16,
+    cx: &mut Context<'_, impl MemoryModel>,
+    inst: &Inst,
     lane: usize,
     op: &BulkOp,
     shared: u64,
@@ -197,14 +293,15 @@ fn tensor(
 ) -> Result<u64, Box<LaneFault>> {
     let at = range(
         cx,
-        entry,
+        inst,
         lane,
         (map, map_address),
         (BYTES as u32, 64),
-        false,
+        AccessKind::Load,
     )?;
-    // SAFETY: checked; any bytes are valid.
-    let bytes = unsafe { std::ptr::read(at as *const [u8; BYTES]) };
+    let mut bytes = [0u8; BYTES];
+    // SAFETY: the range was checked.
+    unsafe { host::copy_out(at, &mut bytes) };
     let Some(map) = decode(&bytes) else {
         return Err(illegal(
             lane,
@@ -253,9 +350,13 @@ fn tensor(
     let Ok(needed) = u32::try_from(needed) else {
         return Err(illegal(lane, format!("a box of {needed} bytes")));
     };
-    let ours = range(
+    let (our_kind, their_kind) = kinds(loads, reduce.is_some());
+    let side = (op.shared.space, shared);
+    let admitted = admit_box(cx, inst, lane, side, &found, our_kind)?;
+    let ours = resolve_range(
         cx,
-        entry,
+        admitted,
+        inst,
         lane,
         (&op.shared, shared),
         (needed, BOX_ALIGNMENT),
@@ -278,11 +379,11 @@ fn tensor(
         let align = found.element() as u32;
         let theirs = range(
             cx,
-            entry,
+            inst,
             lane,
             (&global, address),
             (len as u32, align),
-            !loads,
+            their_kind,
         )?;
         let mut at = 0;
         while at < len {
@@ -298,14 +399,8 @@ fn tensor(
                     } else {
                         (inner, outer)
                     };
-                    // SAFETY: both ranges were checked. Shared memory overlaps no global memory.
-                    unsafe {
-                        std::ptr::copy_nonoverlapping(
-                            from as *const u8,
-                            to as *mut u8,
-                            part as usize,
-                        );
-                    }
+                    // SAFETY: both ranges were checked.
+                    unsafe { host::copy(from, to, part) };
                     // The PTX ISA describes no conversion by stores.
                     if found.rounds() && loads {
                         round(inner, part);
@@ -321,9 +416,13 @@ fn tensor(
 /// Rounds elements in shared memory to TF32.
 fn round(from: u64, bytes: u64) {
     for at in (from..from + bytes).step_by(4) {
-        let element = at as *mut u32;
+        let mut element = [0u8; 4];
         // SAFETY: within the range of shared memory that was checked.
-        unsafe { element.write_unaligned(round_to_tf32(element.read_unaligned())) };
+        unsafe {
+            host::copy_out(at, &mut element);
+            let rounded = round_to_tf32(u32::from_ne_bytes(element));
+            host::copy_in(&rounded.to_ne_bytes(), at);
+        }
     }
 }
 
@@ -332,9 +431,6 @@ fn fill(found: &TensorBox, place: &impl Fn(u64) -> u64, from: u64, bytes: u64) {
     let value = found.fill();
     for at in (0..bytes).step_by(value.len()) {
         // SAFETY: within the range of shared memory that was checked.
-        unsafe {
-            let to = place(from + at) as *mut u8;
-            std::ptr::copy_nonoverlapping(value.as_ptr(), to, value.len());
-        }
+        unsafe { host::copy_in(value, place(from + at)) };
     }
 }

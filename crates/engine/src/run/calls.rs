@@ -7,6 +7,7 @@
 use super::aligned::zeroed_lines;
 use super::context::{Context, ExecResult, fault};
 use super::lanes::{LANES, first_lane, lanes};
+use super::memory::model::MemoryModel;
 use super::memory::{
     blend32, get, local_base, local_read, local_read_bytes, local_write, local_write_bytes, set,
 };
@@ -18,7 +19,7 @@ use crate::semantics::lane::Slot;
 
 /// Copies one argument or result for the lanes `active`.
 unsafe fn copy(
-    cx: &Context<'_>,
+    cx: &Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     c: &ArgCopy,
@@ -116,7 +117,7 @@ unsafe fn move_registers(set: &SaveSet, from: *const u8, to: *mut u8, active: u3
 /// The sum is a lower bound of the stack on a GPU. Without recursion and `alloca`, a GPU's compiler computes the stack
 /// of a kernel, and the driver provides it regardless of the limit.
 fn check_stack_limit(
-    cx: &Context<'_>,
+    cx: &Context<'_, impl MemoryModel>,
     w: &Warp,
     lane: usize,
     dynamic: u32,
@@ -144,7 +145,7 @@ fn check_stack_limit(
 /// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn call(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -256,7 +257,7 @@ unsafe fn save(calls: &mut Calls, bytes: u32, set: &SaveSet, regs: *mut u8, acti
 /// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn after_call(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -313,7 +314,7 @@ pub unsafe fn ret(w: &mut Warp, regs: *mut u8, active: u32) -> u32 {
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
 pub unsafe fn alloca(
-    cx: &Context<'_>,
+    cx: &Context<'_, impl MemoryModel>,
     w: &Warp,
     regs: *mut u8,
     inst: &Inst,

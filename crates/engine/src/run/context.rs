@@ -2,12 +2,13 @@
 
 use super::block_state::BlockState;
 use super::launch_state::Launch;
+use super::memory::model::MemoryModel;
 use super::worker::WorkerState;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::program::Program;
 
 /// The state that an instruction can access besides its warp.
-pub struct Context<'a> {
+pub struct Context<'a, M: MemoryModel> {
     /// The launch.
     pub launch: &'a Launch<'a>,
     /// The program.
@@ -15,7 +16,11 @@ pub struct Context<'a> {
     /// The block.
     pub block: &'a mut BlockState,
     /// The worker.
-    pub worker: &'a mut WorkerState,
+    pub worker: &'a mut WorkerState<M>,
+    /// Index of the warp in its block.
+    pub warp: u32,
+    /// The memory model of the launch.
+    pub model: &'a M,
 }
 
 /// Result of an instruction.

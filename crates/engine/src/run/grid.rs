@@ -12,6 +12,8 @@ use super::aligned::zeroed_lines;
 use super::block::{Block, BlockStop};
 use super::interpreter::run_prologue;
 use super::launch_state::{GraphLauncher, Launch, PrintfSink};
+use super::memory::host;
+use super::memory::model::{Bounds, MemoryModel};
 use super::thread_pool;
 use super::worker::WorkerState;
 use crate::fault_report::{Fault, FaultKind};
@@ -93,9 +95,8 @@ struct Scheduler<'a> {
 
 impl Scheduler<'_> {
     /// Runs blocks until none is left for this worker.
-    fn work(&self, number: u32) {
+    fn work<M: MemoryModel>(&self, number: u32, worker: &mut WorkerState<M>, model: &M) {
         let launch = &self.launch;
-        let mut worker = WorkerState::new(launch.viewer.clone());
         let mut spare: Option<Box<Block>> = None;
         let (mut from, mut to) = (0, 0);
         // Blocks that this worker has found asleep since it last ran one, and when the first of them wakes.
@@ -132,7 +133,7 @@ impl Scheduler<'_> {
             };
             worker.refresh(launch.space);
             loop {
-                let stop = block.run(launch, &mut worker);
+                let stop = block.run(launch, worker, model);
                 asleep = match stop {
                     BlockStop::Sleep(time) if !is_new => {
                         (asleep.0 + 1, Some(asleep.1.map_or(time, |t| t.min(time))))
@@ -238,7 +239,7 @@ fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
         if e.absolute {
             // SAFETY: the compiler has checked that the range lies in a constant variable of the kernel's image, with its
             // padding. The image outlives the launch.
-            unsafe { std::ptr::copy_nonoverlapping(e.from as *const u8, bytes.as_mut_ptr(), n) };
+            unsafe { host::copy_out(e.from, &mut bytes[..n]) };
         } else {
             // Zeros behind the last parameter.
             let rest = params.get(e.from as usize..).unwrap_or(&[]);
@@ -263,6 +264,14 @@ fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
 /// The first fault of any thread; [`FaultKind::LaunchOutOfResources`] if the block does not fit;
 /// [`FaultKind::IllegalInstruction`] if the kernel contains an instruction that the engine does not implement.
 pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
+    launch_with(spec, &Bounds)
+}
+
+/// [`launch`] under a memory model, which sees every access and can refuse it.
+///
+/// # Errors
+/// As [`launch`]; also the fault of an access that the model has refused.
+pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(), Fault> {
     let kernel = spec.kernel;
     let program = match kernel.program() {
         Ok(p) => p,
@@ -322,12 +331,8 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
         let base = allocate(u64::from(bytes))?;
         // SAFETY: the allocation has this size.
         unsafe {
-            std::ptr::write_bytes(base as *mut u8, 0, bytes as usize);
-            std::ptr::copy_nonoverlapping(
-                spec.params.as_ptr(),
-                base as *mut u8,
-                kernel.param_bytes as usize,
-            )
+            host::fill_zero(base, u64::from(bytes));
+            host::copy_in(&spec.params[..kernel.param_bytes as usize], base);
         };
         params = (base, u64::from(kernel.param_bytes));
     }
@@ -335,7 +340,7 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
     if spec.cooperative {
         workspace = allocate(256)?;
         // SAFETY: the allocation has this size.
-        unsafe { std::ptr::write_bytes(workspace as *mut u8, 0, 256) };
+        unsafe { host::fill_zero(workspace, 256) };
     }
 
     let mut template = zeroed_lines(program.file_bytes as usize);
@@ -418,7 +423,12 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
             Some(sms) => sms.get(n as usize).copied().unwrap_or(n),
             None => n,
         };
-        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| scheduler.work(sm))).is_err() {
+        let work = || {
+            let mut worker = WorkerState::new(scheduler.launch.viewer.clone(), model);
+            scheduler.work(sm, &mut worker, model);
+            model.end(worker.model);
+        };
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
             scheduler.launch.panicked();
         }
     });

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::context::{Context, fault};
 use super::lanes::{ALL, LANES, first_lane, lanes};
+use super::memory::model::MemoryModel;
 use super::memory::{fast, general, splat32, splat64};
 use super::warp::{FUEL, FragmentState, SPIN_COST, Warp};
 use super::{
@@ -34,7 +35,7 @@ pub enum WarpStop {
 ///
 /// # Safety
 /// The warp has a register file of the program's size and belongs to the block of `cx`.
-pub unsafe fn run_warp(cx: &mut Context<'_>, w: &mut Warp) -> WarpStop {
+pub unsafe fn run_warp(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp) -> WarpStop {
     #[cfg(target_arch = "x86_64")]
     if cx.worker.v3 {
         // SAFETY: the machine has these features; the caller upholds the rest.
@@ -46,7 +47,7 @@ pub unsafe fn run_warp(cx: &mut Context<'_>, w: &mut Warp) -> WarpStop {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn run_v3(cx: &mut Context<'_>, w: &mut Warp) -> WarpStop {
+unsafe fn run_v3(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp) -> WarpStop {
     // SAFETY: upheld by the caller.
     unsafe { run_body::<true>(cx, w) }
 }
@@ -73,13 +74,16 @@ fn stopped(w: &Warp) -> WarpStop {
 /// Raises a fault at `pc`.
 #[cold]
 #[inline(never)]
-fn raise(cx: &mut Context<'_>, w: &Warp, pc: u32, f: &LaneFault) -> WarpStop {
+fn raise(cx: &mut Context<'_, impl MemoryModel>, w: &Warp, pc: u32, f: &LaneFault) -> WarpStop {
     cx.launch.raise(cx.block, w.index, pc, f);
     WarpStop::Fault
 }
 
 #[inline(always)]
-unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpStop {
+unsafe fn run_body<const V3: bool>(
+    cx: &mut Context<'_, impl MemoryModel>,
+    w: &mut Warp,
+) -> WarpStop {
     let code = cx.program.code.as_ptr();
     if !w.started {
         w.begin(cx.program, cx.launch.block);
@@ -382,7 +386,11 @@ unsafe fn run_body<const V3: bool>(cx: &mut Context<'_>, w: &mut Warp) -> WarpSt
 /// The fuel has run out: checks whether the launch was stopped, and lets other fragments, warps or blocks run.
 #[cold]
 #[inline(never)]
-fn out_of_fuel(cx: &mut Context<'_>, w: &mut Warp, spin: bool) -> Option<WarpStop> {
+fn out_of_fuel(
+    cx: &mut Context<'_, impl MemoryModel>,
+    w: &mut Warp,
+    spin: bool,
+) -> Option<WarpStop> {
     w.fuel = FUEL;
     w.slow += 1;
     if cx.launch.is_stopped() {
@@ -402,7 +410,7 @@ fn out_of_fuel(cx: &mut Context<'_>, w: &mut Warp, spin: bool) -> Option<WarpSto
 }
 
 /// Retires lanes.
-fn exit(cx: &mut Context<'_>, w: &mut Warp, exited: u32) {
+fn exit(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp, exited: u32) {
     if exited != 0 {
         w.remove(exited);
         cx.block.live_threads -= exited.count_ones().min(cx.block.live_threads);
@@ -413,7 +421,7 @@ fn exit(cx: &mut Context<'_>, w: &mut Warp, exited: u32) {
 }
 
 /// Reads a special register that changes while a warp runs.
-unsafe fn special(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) {
+unsafe fn special(cx: &mut Context<'_, impl MemoryModel>, regs: *mut u8, inst: &Inst, active: u32) {
     let clock = cx.launch.clock();
     let now = || {
         std::time::SystemTime::now()
@@ -435,7 +443,12 @@ unsafe fn special(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
 }
 
 /// `isspacep`.
-unsafe fn is_space(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) {
+unsafe fn is_space(
+    cx: &mut Context<'_, impl MemoryModel>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) {
     let win = address_windows::windows();
     let inside = |a: u64, base: u64, size: u64| a.wrapping_sub(base) < size;
     let mut bits = 0u32;

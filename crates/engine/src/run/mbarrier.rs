@@ -5,11 +5,14 @@
 //! because the warps of a block run in turn. Asynchronous copies complete at once, and so do their arrivals and
 //! transactions.
 
+use cupyrite_ptx::ir::{Scope, Semantics};
+
 use super::context::{Context, ExecResult, fault};
-use super::lanes::lanes;
-use super::memory::{ResolvedAddress, addresses, refused, resolve, set};
+use super::lanes::{LANES, lanes};
+use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
+use super::memory::{ResolvedAddress, addresses, host, refused, resolve, set};
 use crate::fault_report::{FaultKind, LaneFault};
-use crate::kir::{MbarrierAction, MemSpace};
+use crate::kir::{MbarrierAction, MbarrierOp, MemSpace};
 use crate::program::{Inst, fixed};
 use crate::semantics::lane::Slot;
 
@@ -65,49 +68,96 @@ fn transactions_fault(lane: usize, word: u64, count: i64) -> Box<LaneFault> {
 /// # Errors
 /// The fault of a refused access, or of a count beyond the range.
 pub fn complete(
-    cx: &mut Context<'_>,
-    entry: u16,
+    cx: &mut Context<'_, impl MemoryModel>,
+    inst: &Inst,
     lane: usize,
     (space, address): (MemSpace, u64),
     bytes: u64,
 ) -> ExecResult {
-    let place = resolve(cx, space, entry, lane as u32, address, 8, 8, true)?;
+    let admitted = admit(cx, inst, 1 << lane, || AccessRequest {
+        order: Semantics::Relaxed,
+        scope: Scope::Cluster,
+        asynchronous: true,
+        ..AccessRequest::of_lane(space, address, 8, AccessKind::Atomic)
+    })?;
+    let place = resolve(
+        cx,
+        admitted,
+        space,
+        inst.aux,
+        lane as u32,
+        address,
+        8,
+        8,
+        true,
+    )?;
     let ResolvedAddress::Host(p) = place else {
         let kind = FaultKind::InvalidAddressSpace;
         return Err(refused(kind, lane as u32, address, 8, true, "shared", None));
     };
-    let object = p as *mut u64;
     // SAFETY: `resolve` has checked the access, and the warps of a block run in turn.
-    let word = unsafe { *object };
+    let word = unsafe { host::read_64(p) };
     let count = -(bytes.min(1 << 40).cast_signed());
     let next =
         with_transactions(word, count).ok_or_else(|| transactions_fault(lane, word, count))?;
     // SAFETY: `resolve` has checked the access for writing, and the warps of a block run in turn.
-    unsafe { *object = next };
+    unsafe { host::write(p, 8, next.into()) };
     Ok(())
+}
+
+/// The access of an `mbarrier` instruction to its objects.
+fn request(op: &MbarrierOp, addresses: [u64; LANES]) -> AccessRequest {
+    use MbarrierAction::{Arrive, Init, Inval, Wait, WaitParity};
+    let (kind, order) = match op.kind {
+        Init | Inval => (AccessKind::Store, Semantics::Weak),
+        Wait | WaitParity => (AccessKind::Load, Semantics::Acquire),
+        Arrive { .. } => (AccessKind::Atomic, Semantics::Release),
+        _ => (AccessKind::Atomic, Semantics::Relaxed),
+    };
+    AccessRequest {
+        order,
+        scope: op.scope.unwrap_or(Scope::Cta),
+        ..AccessRequest::weak(op.address.space, addresses, 8, kind)
+    }
 }
 
 /// Executes an `mbarrier` instruction for the lanes `active`.
 ///
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
-pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
+pub unsafe fn run(
+    cx: &mut Context<'_, impl MemoryModel>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.mbarriers[inst.target as usize];
     // SAFETY: the operands lie in the register file, and `resolve` checks every access.
     unsafe {
         let a = addresses(regs, &op.address);
+        let admitted = admit(cx, inst, active, || request(op, a))?;
         let narrow = regs.add(inst.args.src[1] as usize).cast::<u32>();
         let wide = regs.add(inst.args.src[1] as usize).cast::<u64>();
         for l in lanes(active) {
             let at = a[l];
-            let place = resolve(cx, op.address.space, inst.aux, l as u32, at, 8, 8, true)?;
+            let place = resolve(
+                cx,
+                admitted,
+                op.address.space,
+                inst.aux,
+                l as u32,
+                at,
+                8,
+                8,
+                true,
+            )?;
             let ResolvedAddress::Host(p) = place else {
                 let kind = FaultKind::InvalidAddressSpace;
                 return Err(refused(kind, l as u32, at, 8, true, "shared", None));
             };
-            let object = p as *mut u64;
-            let word = *object;
+            let word = host::read_64(p);
+            let set_word = |word: u64| host::write(p, 8, word.into());
             match op.kind {
                 MbarrierAction::Init => {
                     let n = u64::from(*narrow.add(l));
@@ -116,17 +166,19 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
                             format!("an mbarrier of {n} arrivals; the number must be 1 to {COUNT}");
                         return Err(fault(FaultKind::IllegalInstruction, 1 << l, text));
                     }
-                    *object = n | n << 20;
+                    set_word(n | n << 20);
                 }
-                MbarrierAction::Inval => *object = 0,
+                MbarrierAction::Inval => set_word(0),
                 MbarrierAction::ExpectTransactions | MbarrierAction::CompleteTransactions => {
                     let n = i64::from(*narrow.add(l));
                     let count = match op.kind {
                         MbarrierAction::ExpectTransactions => n,
                         _ => -n,
                     };
-                    *object = with_transactions(word, count)
-                        .ok_or_else(|| transactions_fault(l, word, count))?;
+                    set_word(
+                        with_transactions(word, count)
+                            .ok_or_else(|| transactions_fault(l, word, count))?,
+                    );
                 }
                 MbarrierAction::Arrive { expect, drop, open } => {
                     let operand = *narrow.add(l);
@@ -149,7 +201,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
                             .ok_or_else(|| transactions_fault(l, word, count))?;
                         next = next & !TRANSACTIONS | sum & TRANSACTIONS;
                     }
-                    *object = completed(next);
+                    set_word(completed(next));
                     if inst.args.dst[0] != fixed::SINK {
                         set(regs, inst.args.dst[0], Slot::R64, l, u128::from(word));
                     }

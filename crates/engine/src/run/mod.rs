@@ -31,3 +31,4 @@ mod warp_functions;
 mod worker;
 
 pub use launch_state::{GraphLauncher, PrintfSink};
+pub use memory::model::{AccessKind, Bounds, LaneAccess, MemoryModel, StateSpace, WarpAccess};

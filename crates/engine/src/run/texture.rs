@@ -1,11 +1,12 @@
 //! Texture and surface instructions: move values between registers and the sampler.
 
-use cupyrite_ptx::ir::Type;
+use cupyrite_ptx::ir::{Scope, Semantics, Type};
 
 use super::atomics::combine;
 use super::context::{Context, ExecResult, fault};
 use super::lanes::{LANES, lanes};
-use super::memory::{get, refused, set};
+use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
+use super::memory::{get, host, refused, set};
 use super::texture_cache::CachedObject;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Reg, TexDetail, TexKind, TexOp};
@@ -50,7 +51,7 @@ fn no_object(handle: u64, lane: u32, what: &str) -> Box<LaneFault> {
 
 /// The texture of a handle. Checks that its memory is accessible.
 fn texture(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     handle: u64,
     lane: u32,
 ) -> Result<std::sync::Arc<Texture>, Box<LaneFault>> {
@@ -83,7 +84,7 @@ fn texture(
 
 /// The surface of a handle.
 fn surface(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     handle: u64,
     lane: u32,
 ) -> Result<std::sync::Arc<Surface>, Box<LaneFault>> {
@@ -112,7 +113,12 @@ unsafe fn row<T: Copy>(regs: *mut u8, at: u32) -> Row<T> {
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
-pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32) -> ExecResult {
+pub unsafe fn run(
+    cx: &mut Context<'_, impl MemoryModel>,
+    regs: *mut u8,
+    inst: &Inst,
+    active: u32,
+) -> ExecResult {
     let program = cx.program;
     let op = &program.textures[inst.target as usize];
     // SAFETY: the handle is in a 64-bit slot.
@@ -151,7 +157,7 @@ pub unsafe fn run(cx: &mut Context<'_>, regs: *mut u8, inst: &Inst, active: u32)
                 }
                 TexKind::Load | TexKind::Store | TexKind::Reduce(_) => {
                     let surface = surface(cx, handle, first)?;
-                    access(&surface, regs, op, group)?;
+                    access(cx, &surface, regs, inst, op, group)?;
                 }
             }
         }
@@ -254,7 +260,14 @@ unsafe fn fetch(
 }
 
 /// `suld`, `sust`, `sured` for lanes that use one surface.
-unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecResult {
+unsafe fn access(
+    cx: &mut Context<'_, impl MemoryModel>,
+    s: &Surface,
+    regs: *mut u8,
+    inst: &Inst,
+    op: &TexOp,
+    active: u32,
+) -> ExecResult {
     if !s.accepts(op.view) {
         return Err(geometry_mismatch(op, active, "surface"));
     }
@@ -300,6 +313,27 @@ unsafe fn access(s: &Surface, regs: *mut u8, op: &TexOp, active: u32) -> ExecRes
             lane: r.lane,
             detail: FaultDetail::Text(format!("{at}{layer} (x in {unit}s) {what}")),
         })
+    })?;
+    let inside = lanes(active).fold(0, |on, l| on | u32::from(sites[l] != 0) << l);
+    admit(cx, inst, inside, || {
+        let (kind, order) = match op.kind {
+            TexKind::Load => (AccessKind::Load, Semantics::Weak),
+            TexKind::Reduce(_) => (AccessKind::Atomic, Semantics::Relaxed),
+            _ => (AccessKind::Store, Semantics::Weak),
+        };
+        let bytes = match op.formatted {
+            true => s.format().element_bytes(),
+            false => bytes,
+        };
+        AccessRequest {
+            space: None,
+            addresses: sites,
+            bytes,
+            kind,
+            order,
+            scope: Scope::Gpu,
+            asynchronous: false,
+        }
     })?;
     // SAFETY: a site is zero or the address of an element of the surface; the caller upholds the rest.
     unsafe {
@@ -364,10 +398,10 @@ unsafe fn reduce(site: u64, ty: Type, next: impl Fn(u64) -> u64) {
     // SAFETY: upheld by the caller.
     unsafe {
         if ty.bits() == 64 {
-            let p = AtomicU64::from_ptr(site as *mut u64);
+            let p = host::atomic::<AtomicU64>(site);
             let _ = p.fetch_update(Relaxed, Relaxed, |old| Some(next(old)));
         } else {
-            let p = AtomicU32::from_ptr(site as *mut u32);
+            let p = host::atomic::<AtomicU32>(site);
             let _ = p.fetch_update(Relaxed, Relaxed, |old| Some(next(old.into()) as u32));
         }
     }

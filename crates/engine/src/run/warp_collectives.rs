@@ -4,6 +4,7 @@ use cupyrite_ptx::ir::{AtomOp, Type};
 
 use super::context::Context;
 use super::lanes::{ALL, LANES, first_lane, lanes};
+use super::memory::model::MemoryModel;
 use super::memory::splat32;
 use super::warp::{Collective, Fragment, FragmentState, Warp};
 use crate::program::{Inst, InstKind, VOTE_NOT};
@@ -40,7 +41,7 @@ fn lanes_equal(elements: &[u32; LANES], wanted: u32) -> u32 {
 /// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn run(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -112,7 +113,7 @@ fn source(regs: *mut u8, inst: &Inst) -> *const u8 {
 #[cold]
 #[inline(never)]
 unsafe fn run_joined(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     collective: Collective,
@@ -186,7 +187,7 @@ unsafe fn gather(regs: *mut u8, inst: &Inst, from: u32, elements: &mut [u64; LAN
 /// # Safety
 /// `regs` is a register file of the program that `inst` belongs to. `source` has the shape of the source register.
 unsafe fn run_group(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     regs: *mut u8,
     inst: &Inst,
     source: *const u8,

@@ -2,6 +2,7 @@
 
 use super::context::{Context, ExecResult, fault};
 use super::lanes::LANES;
+use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, local_base, local_read, resolve};
 use super::warp::{Collective, FragmentState, Warp};
 use crate::fault_report::{FaultKind, LaneFault};
@@ -33,7 +34,7 @@ pub fn come_together(w: &mut Warp, inst: &Inst, pc: u32, active: u32) -> bool {
 /// `regs` is a register file of the program that `inst` belongs to.
 #[inline(never)]
 pub unsafe fn run(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -52,7 +53,7 @@ pub unsafe fn run(
         regs,
         active,
         space,
-        entry: inst.aux,
+        inst,
         at,
     };
     // SAFETY: the compiler has chosen slots of the shapes that the function has.
@@ -60,18 +61,18 @@ pub unsafe fn run(
 }
 
 /// The warp that a warp function sees.
-struct Caller<'c, 'l> {
-    cx: &'c mut Context<'l>,
+struct Caller<'c, 'l, M: MemoryModel> {
+    cx: &'c mut Context<'l, M>,
     w: &'c mut Warp,
     regs: *mut u8,
     active: u32,
     space: MemSpace,
-    /// The entry of the region cache.
-    entry: u16,
+    /// The instruction.
+    inst: &'c Inst,
     at: [u64; LANES],
 }
 
-impl warp::Warp for Caller<'_, '_> {
+impl<M: MemoryModel> warp::Warp for Caller<'_, '_, M> {
     fn registers(&mut self) -> *mut u8 {
         self.regs
     }
@@ -89,8 +90,13 @@ impl warp::Warp for Caller<'_, '_> {
             let text = "internal error: a warp function loads another number of bytes";
             return Err(fault(FaultKind::IllegalInstruction, 1 << lane, text));
         }
-        let (space, entry, l) = (self.space, self.entry, lane as u32);
-        match resolve(self.cx, space, entry, l, address, bytes, bytes, false)? {
+        let (space, entry, l) = (self.space, self.inst.aux, lane as u32);
+        let admitted = admit(self.cx, self.inst, 1 << lane, || {
+            AccessRequest::of_lane(space, address, bytes, AccessKind::Load)
+        })?;
+        match resolve(
+            self.cx, admitted, space, entry, l, address, bytes, bytes, false,
+        )? {
             // SAFETY: `resolve` has checked the access.
             ResolvedAddress::Host(p) => Ok(unsafe { host::read(p, bytes) }),
             ResolvedAddress::Local(at) => {

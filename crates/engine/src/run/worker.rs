@@ -1,12 +1,13 @@
 //! State of a worker thread during a launch.
 
+use super::memory::model::MemoryModel;
 use super::memory::region_cache::RegionCache;
 use super::texture_cache::ObjectCache;
 use crate::cpu_features::has_x86_64_v3;
 use crate::memory::{AddressSpace, Viewer};
 
 /// State that a worker keeps between blocks.
-pub struct WorkerState {
+pub struct WorkerState<M: MemoryModel> {
     /// Regions that memory instructions have accessed.
     pub cache: Box<RegionCache>,
     /// Textures and surfaces that instructions have used.
@@ -14,15 +15,18 @@ pub struct WorkerState {
     /// Whether the machine is an x86-64-v3.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub v3: bool,
+    /// The memory model's state.
+    pub model: M::Worker,
 }
 
-impl WorkerState {
+impl<M: MemoryModel> WorkerState<M> {
     /// A worker with empty caches.
-    pub fn new(viewer: Viewer) -> Self {
+    pub fn new(viewer: Viewer, model: &M) -> Self {
         Self {
             cache: Box::new(RegionCache::new(viewer)),
             objects: ObjectCache::default(),
             v3: has_x86_64_v3(),
+            model: model.begin(),
         }
     }
 

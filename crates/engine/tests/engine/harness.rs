@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
-use cupyrite_engine::{Fault, Image, LaunchSpec, PrintfSink, launch};
+use cupyrite_engine::{Bounds, Fault, Image, LaunchSpec, MemoryModel, PrintfSink, launch_with};
 
 /// Collects the output of kernels.
 #[derive(Default)]
@@ -93,13 +93,23 @@ impl Launch<'_> {
         ptx: &str,
         args: &[u32],
     ) -> Result<String, Fault> {
+        self.run_under(&Bounds, space, ptx, args)
+    }
+    /// Runs the first kernel of `ptx` in an address space under a memory model.
+    pub fn run_under(
+        &self,
+        model: &impl MemoryModel,
+        space: &Arc<AddressSpace>,
+        ptx: &str,
+        args: &[u32],
+    ) -> Result<String, Fault> {
         let image = Image::load(ptx, space).unwrap_or_else(|e| panic!("{e}"));
         let kernel = &image.kernels()[0];
         assert_eq!(kernel.unsupported(), None);
         let params: Vec<u8> = args.iter().flat_map(|a| a.to_le_bytes()).collect();
         assert_eq!(params.len(), kernel.param_bytes as usize);
         let printed = Printed::default();
-        launch(&LaunchSpec {
+        let spec = LaunchSpec {
             kernel,
             grid: self.grid,
             block: self.block,
@@ -114,7 +124,8 @@ impl Launch<'_> {
             viewer: Default::default(),
             sms: None,
             graph: None,
-        })?;
+        };
+        launch_with(&spec, model)?;
         Ok(String::from_utf8(printed.0.into_inner().unwrap()).unwrap())
     }
 }

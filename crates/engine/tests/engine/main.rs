@@ -7,6 +7,7 @@ mod convergence;
 mod faults;
 mod harness;
 mod memory;
+mod memory_model;
 mod mutations;
 mod padding;
 mod sleep;

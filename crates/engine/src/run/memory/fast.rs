@@ -4,10 +4,12 @@
 //! and one copy serve the warp; otherwise [`super::general`] takes over.
 
 use super::general::{load, store};
-use super::host::{read_row, write_row};
-use super::shared_refused;
+use super::host::{read_row, read_shared_32, read_shared_row, write_row, write_shared_32};
+use super::model::{AccessKind, AccessRequest, MemoryModel, admit};
+use super::{addresses, shared_refused};
 use crate::fault_report::LaneFault;
-use crate::program::Inst;
+use crate::kir::MemSpace;
+use crate::program::{Inst, Program};
 use crate::run::context::{Context, ExecResult};
 use crate::run::lanes::{ALL, LANES, lanes};
 use crate::run::warp::Warp;
@@ -71,10 +73,16 @@ fn prefetch<const V3: bool>(address: u64) {
     let _ = address;
 }
 
+/// The access of all lanes to consecutive elements of `N` bytes in global memory.
+fn row<const N: usize>(start: u64, kind: AccessKind) -> AccessRequest {
+    let addresses = std::array::from_fn(|l| start + (l * N) as u64);
+    AccessRequest::weak(MemSpace::Global, addresses, N as u32, kind)
+}
+
 /// Loads one element of `N` (4 or 8) bytes per lane from global or generic memory.
 #[inline(always)]
 pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -92,6 +100,7 @@ pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
                     .cache
                     .check(cx.launch.space, inst.aux, start, 32 * N as u64, false)
             {
+                admit(cx, inst, active, || row::<N>(start, AccessKind::Load))?;
                 prefetch::<V3>(start);
                 let dst = regs.add(inst.args.dst[0] as usize);
                 read_row::<N, V3>(start, dst);
@@ -105,7 +114,7 @@ pub unsafe fn ld_simple<const N: usize, const STEP: i64, const V3: bool>(
 /// Stores one element of `N` (4 or 8) bytes per lane to global or generic memory.
 #[inline(always)]
 pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -123,6 +132,7 @@ pub unsafe fn st_simple<const N: usize, const STEP: i64, const V3: bool>(
                     .cache
                     .check(cx.launch.space, inst.aux, start, 32 * N as u64, true)
             {
+                admit(cx, inst, active, || row::<N>(start, AccessKind::Store))?;
                 prefetch::<V3>(start);
                 let src = regs.add(inst.args.src[1] as usize);
                 write_row::<N, V3>(src, start);
@@ -150,10 +160,26 @@ unsafe fn shared4_ok(limit: u32, a: *const u32, imm: u32, active: u32) -> bool {
     bad & 1 == 0
 }
 
+/// The access of one word per lane in shared memory, 32-bit address.
+///
+/// # Safety
+/// `regs` is a register file of the program that `inst` belongs to.
+unsafe fn shared_words(
+    program: &Program,
+    regs: *mut u8,
+    inst: &Inst,
+    kind: AccessKind,
+) -> AccessRequest {
+    let address = &program.mem[inst.target as usize].address;
+    // SAFETY: upheld by the caller.
+    let addresses = unsafe { addresses(regs, address) };
+    AccessRequest::weak(address.space, addresses, 4, kind)
+}
+
 /// Loads one 4-byte element per lane from shared memory, 32-bit address.
 #[inline(always)]
 pub unsafe fn ld_shared4(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     regs: *mut u8,
     inst: &Inst,
     active: u32,
@@ -164,6 +190,10 @@ pub unsafe fn ld_shared4(
         let imm = inst.imm as u32;
         // As `in_shared`: a load that begins in shared memory is valid.
         let limit = cx.block.shared_bytes.next_multiple_of(4);
+        let program = cx.program;
+        admit(cx, inst, active, || {
+            shared_words(program, regs, inst, AccessKind::Load)
+        })?;
         if !shared4_ok(limit, a, imm, active) {
             return Err(shared_fault(cx, a, imm, active, false));
         }
@@ -179,25 +209,21 @@ pub unsafe fn ld_shared4(
             }
             let from = base.add(first.wrapping_add(imm) as usize);
             if step == 0 {
-                std::ptr::copy_nonoverlapping(from, dst.cast(), 128);
+                read_shared_row(from, dst.cast());
             } else if same == 0 {
-                let v = *from.cast::<u32>();
+                let v = read_shared_32(from);
                 for l in 0..LANES {
                     *dst.add(l) = v;
                 }
             } else {
                 for l in 0..LANES {
-                    *dst.add(l) = *base
-                        .add((*a.add(l)).wrapping_add(imm) as usize)
-                        .cast::<u32>();
+                    *dst.add(l) = read_shared_32(base.add((*a.add(l)).wrapping_add(imm) as usize));
                 }
             }
             return Ok(());
         }
         for l in lanes(active) {
-            *dst.add(l) = *base
-                .add((*a.add(l)).wrapping_add(imm) as usize)
-                .cast::<u32>();
+            *dst.add(l) = read_shared_32(base.add((*a.add(l)).wrapping_add(imm) as usize));
         }
         Ok(())
     }
@@ -206,7 +232,7 @@ pub unsafe fn ld_shared4(
 /// Stores one 4-byte element per lane to shared memory, 32-bit address.
 #[inline(always)]
 pub unsafe fn st_shared4(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     regs: *mut u8,
     inst: &Inst,
     active: u32,
@@ -215,15 +241,18 @@ pub unsafe fn st_shared4(
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
+        let program = cx.program;
+        admit(cx, inst, active, || {
+            shared_words(program, regs, inst, AccessKind::Store)
+        })?;
         if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
             return Err(shared_fault(cx, a, imm, active, true));
         }
         let base = cx.block.shared();
         let src = regs.add(inst.args.src[1] as usize).cast::<u32>();
         for l in lanes(active) {
-            *base
-                .add((*a.add(l)).wrapping_add(imm) as usize)
-                .cast::<u32>() = *src.add(l);
+            let to = base.add((*a.add(l)).wrapping_add(imm) as usize);
+            write_shared_32(to, *src.add(l));
         }
         Ok(())
     }
@@ -232,7 +261,7 @@ pub unsafe fn st_shared4(
 /// The fault of the first lane whose access is invalid.
 #[cold]
 unsafe fn shared_fault(
-    cx: &Context<'_>,
+    cx: &Context<'_, impl MemoryModel>,
     a: *const u32,
     imm: u32,
     active: u32,

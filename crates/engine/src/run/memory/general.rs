@@ -4,8 +4,9 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use cupyrite_ptx::ir::Semantics;
+use cupyrite_ptx::ir::{Scope, Semantics};
 
+use super::model::{AccessKind, AccessRequest, Admitted, MemoryModel, admit};
 use super::{
     ResolvedAddress, addresses, blend32, get, host, in_shared, local_base, local_read, local_word,
     local_write, refused, resolve, set,
@@ -299,8 +300,10 @@ unsafe fn store_accesses(
 /// Checks all active lanes at once. If all accesses lie in one region, or in shared memory, turns `a` into host addresses
 /// and returns true.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 fn check_all(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
+    _: Admitted,
     op: &MemOp,
     entry: u16,
     a: &mut [u64; LANES],
@@ -343,10 +346,27 @@ fn check_all(
     }
 }
 
+/// The access of a load or store.
+fn request(op: &MemOp, addresses: [u64; LANES], bytes: u32) -> AccessRequest {
+    let kind = match op.store {
+        true => AccessKind::Store,
+        false => AccessKind::Load,
+    };
+    let order = match op.order {
+        Semantics::Weak if op.atomic => Semantics::Relaxed,
+        order => order,
+    };
+    AccessRequest {
+        order,
+        scope: op.scope.unwrap_or(Scope::Gpu),
+        ..AccessRequest::weak(op.address.space, addresses, bytes, kind)
+    }
+}
+
 /// A load of any kind.
 #[inline(never)]
 pub unsafe fn load(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -358,14 +378,16 @@ pub unsafe fn load(
     unsafe {
         let mut a = addresses(regs, &op.address);
         let bytes = op.size * op.regs.len() as u32;
+        let admitted = admit(cx, inst, active, || request(op, a, bytes))?;
         if op.address.space == MemSpace::Local {
-            return local_load(cx, w, regs, op, &a, active, bytes);
+            return local_load(cx, admitted, w, regs, op, &a, active, bytes);
         }
         let access = access_bytes(op, bytes);
         let parts = op.regs.chunks((access / op.size) as usize);
         if !op.atomic
             && check_all(
                 cx,
+                admitted,
                 op,
                 inst.aux,
                 &mut a,
@@ -387,6 +409,7 @@ pub unsafe fn load(
             let l = lane as u32;
             let place = resolve(
                 cx,
+                admitted,
                 op.address.space,
                 inst.aux,
                 l,
@@ -427,8 +450,10 @@ fn same_offset(a: &[u64; LANES], active: u32) -> Option<u64> {
     (diff == 0).then_some(first)
 }
 
+#[allow(clippy::too_many_arguments)]
 unsafe fn local_load(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
+    admitted: Admitted,
     w: &mut Warp,
     regs: *mut u8,
     op: &MemOp,
@@ -452,7 +477,8 @@ unsafe fn local_load(
                 } else {
                     for l in 0..LANES {
                         if active >> l & 1 != 0 {
-                            set(regs, reg, slot, l, extend(op, u64::from(*row.add(l))));
+                            let v = local_read(base, at as u32 + 4 * k as u32, l, 4);
+                            set(regs, reg, slot, l, extend(op, v as u64));
                         }
                     }
                 }
@@ -463,6 +489,7 @@ unsafe fn local_load(
             let l = lane as u32;
             let ResolvedAddress::Local(o) = resolve(
                 cx,
+                admitted,
                 op.address.space,
                 0,
                 l,
@@ -486,7 +513,7 @@ unsafe fn local_load(
 /// A store of any kind.
 #[inline(never)]
 pub unsafe fn store(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
@@ -499,6 +526,7 @@ pub unsafe fn store(
         let mut a = addresses(regs, &op.address);
         let bytes = op.size * op.regs.len() as u32;
         let align = bytes.next_power_of_two();
+        let admitted = admit(cx, inst, active, || request(op, a, bytes))?;
         if op.address.space == MemSpace::Local
             && op.size == 4
             && let Some(at) = same_offset(&a, active)
@@ -517,7 +545,7 @@ pub unsafe fn store(
         let parts = op.regs.chunks((access / op.size) as usize);
         if !op.atomic
             && op.address.space != MemSpace::Local
-            && check_all(cx, op, inst.aux, &mut a, active, bytes, align)
+            && check_all(cx, admitted, op, inst.aux, &mut a, active, bytes, align)
         {
             for (elements, step) in parts.zip((0..).step_by(access as usize)) {
                 store_accesses(regs, op, elements, access, (&a, step), active);
@@ -531,6 +559,7 @@ pub unsafe fn store(
             let l = lane as u32;
             let place = resolve(
                 cx,
+                admitted,
                 op.address.space,
                 inst.aux,
                 l,
@@ -561,8 +590,8 @@ pub unsafe fn store(
 }
 
 /// `cp.async`. The copy completes at once.
-pub unsafe fn cp_async(
-    cx: &mut Context<'_>,
+pub unsafe fn cp_async<M: MemoryModel>(
+    cx: &mut Context<'_, M>,
     regs: *mut u8,
     inst: &Inst,
     active: u32,
@@ -578,10 +607,50 @@ pub unsafe fn cp_async(
             let p = *regs.add(r.at as usize).cast::<u32>();
             if negated { !p } else { p }
         });
+        let reads: [u32; LANES] = std::array::from_fn(|l| {
+            let given = op
+                .read
+                .map_or(size, |r| *regs.add(r.at as usize).cast::<u32>().add(l));
+            match ignore >> l & 1 {
+                0 => given.min(size),
+                _ => 0,
+            }
+        });
+        let asynchronous = |request| AccessRequest {
+            asynchronous: true,
+            ..request
+        };
+        let admitted = admit(cx, inst, active, || {
+            asynchronous(AccessRequest::weak(
+                MemSpace::Shared,
+                to,
+                size,
+                AccessKind::Store,
+            ))
+        })?;
+        // Lanes that read the same number of bytes make one access.
+        let mut left = match M::CHECKS {
+            true => lanes(active).fold(0, |on, l| on | u32::from(reads[l] > 0) << l),
+            false => 0,
+        };
+        while left != 0 {
+            let bytes = reads[first_lane(left)];
+            let group = lanes(left).fold(0, |on, l| on | u32::from(reads[l] == bytes) << l);
+            left &= !group;
+            admit(cx, inst, group, || {
+                asynchronous(AccessRequest::weak(
+                    MemSpace::Generic,
+                    from,
+                    bytes,
+                    AccessKind::Load,
+                ))
+            })?;
+        }
         for lane in lanes(active) {
             let l = lane as u32;
             let dst = resolve(
                 cx,
+                admitted,
                 MemSpace::Shared,
                 inst.aux,
                 l,
@@ -590,17 +659,12 @@ pub unsafe fn cp_async(
                 size,
                 true,
             )?;
-            let mut read = op.read.map_or(size, |r| {
-                let count = *regs.add(r.at as usize).cast::<u32>().add(l as usize);
-                count.min(size)
-            });
-            if ignore >> l & 1 != 0 {
-                read = 0;
-            }
+            let read = reads[lane];
             let mut value = 0;
             if read > 0 {
                 let src = resolve(
                     cx,
+                    admitted,
                     MemSpace::Generic,
                     inst.aux,
                     l,
@@ -625,8 +689,7 @@ pub unsafe fn cp_async(
                 } else {
                     // Without the bytes that are not read.
                     let mut bytes = [0u8; 16];
-                    let p = p as *const u8;
-                    std::ptr::copy_nonoverlapping(p, bytes.as_mut_ptr(), read as usize);
+                    host::copy_out(p, &mut bytes[..read as usize]);
                     u128::from_le_bytes(bytes)
                 };
             }

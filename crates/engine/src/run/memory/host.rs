@@ -176,6 +176,86 @@ pub unsafe fn read_64(p: u64) -> u64 {
     unsafe { AtomicU64::from_ptr(p as *mut u64).load(Ordering::Relaxed) }
 }
 
+/// Reads an aligned word of shared memory. The warps of a block run in turn, so that no other thread accesses it.
+///
+/// # Safety
+/// The word is accessible, and belongs to the block that this thread runs.
+#[inline(always)]
+pub unsafe fn read_shared_32(p: *const u8) -> u32 {
+    // SAFETY: upheld by the caller.
+    unsafe { *p.cast::<u32>() }
+}
+
+/// Writes an aligned word of shared memory.
+///
+/// # Safety
+/// As for [`read_shared_32`], for writes.
+#[inline(always)]
+pub unsafe fn write_shared_32(p: *mut u8, v: u32) {
+    // SAFETY: upheld by the caller.
+    unsafe { *p.cast::<u32>() = v }
+}
+
+/// Reads 32 consecutive words of shared memory into a register's slot.
+///
+/// # Safety
+/// As for [`read_shared_32`]; `to` is a 32-bit slot.
+#[inline(always)]
+pub unsafe fn read_shared_row(from: *const u8, to: *mut u8) {
+    // SAFETY: upheld by the caller; shared memory and register files do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, 128) }
+}
+
+/// Copies bytes out of device memory, in accesses of any size.
+///
+/// # Safety
+/// The range at `from` is accessible.
+#[inline(always)]
+pub unsafe fn copy_out(from: u64, to: &mut [u8]) {
+    // SAFETY: upheld by the caller; `to` is borrowed exclusively, hence not device memory that kernels access.
+    unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to.as_mut_ptr(), to.len()) }
+}
+
+/// Copies bytes into device memory, in accesses of any size.
+///
+/// # Safety
+/// The range at `to` is writable.
+#[inline(always)]
+pub unsafe fn copy_in(from: &[u8], to: u64) {
+    // SAFETY: upheld by the caller; `from` is borrowed, hence not device memory that kernels write.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u8, from.len()) }
+}
+
+/// Copies `bytes` bytes between ranges of device memory, which may overlap, in accesses of any size.
+///
+/// # Safety
+/// The range at `from` is accessible, and that at `to` is writable.
+#[inline(always)]
+pub unsafe fn copy(from: u64, to: u64, bytes: u64) {
+    // SAFETY: upheld by the caller.
+    unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) }
+}
+
+/// Writes zeros.
+///
+/// # Safety
+/// The range is writable.
+pub unsafe fn fill_zero(p: u64, bytes: u64) {
+    // SAFETY: upheld by the caller.
+    unsafe { std::ptr::write_bytes(p as *mut u8, 0, bytes as usize) }
+}
+
+/// The atomic integer of type `A` at an address of device memory.
+///
+/// # Safety
+/// The integer is accessible and aligned to its size as long as the result is used; `A` is one of the standard library's
+/// atomic integers.
+#[inline(always)]
+pub unsafe fn atomic<'a, A>(p: u64) -> &'a A {
+    // SAFETY: upheld by the caller; the standard library's atomics have the layout of their integers.
+    unsafe { &*(p as *const A) }
+}
+
 /// The host's order for a load.
 pub fn load_order(order: Semantics) -> Ordering {
     match order {

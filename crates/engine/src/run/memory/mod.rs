@@ -1,13 +1,16 @@
 //! Memory accesses of kernels: address resolution, bounds checks, local memory, slots of the register file.
 //!
-//! Loads and stores are in [`fast`] and [`general`]; they use this file and [`host`]. Threads of a grid may race on memory,
-//! as on a GPU. All accesses therefore go through raw pointers and never create references to device memory.
+//! Loads and stores are in [`fast`] and [`general`]; they use this file and [`host`]. Every access first passes [`model`].
+//! Threads of a grid may race on memory, as on a GPU. All accesses therefore go through raw pointers, which only [`host`]
+//! dereferences, and never create references to device memory.
 
 pub mod fast;
 pub mod general;
 pub mod host;
+pub mod model;
 pub mod region_cache;
 
+use self::model::{Admitted, MemoryModel};
 use super::aligned::zeroed_lines;
 use super::context::Context;
 use super::lanes::{ALL, LANES};
@@ -146,13 +149,14 @@ pub enum ResolvedAddress {
     Local(u32),
 }
 
-/// Resolves an access of one lane: checks its bounds, alignment and access rights.
+/// Resolves an access of one lane that the model has admitted: checks its bounds, alignment and access rights.
 ///
 /// # Errors
 /// The fault of a refused access.
 #[allow(clippy::too_many_arguments)]
-pub fn resolve(
-    cx: &mut Context<'_>,
+pub fn resolve<M: MemoryModel>(
+    cx: &mut Context<'_, M>,
+    _: Admitted,
     space: MemSpace,
     entry: u16,
     lane: u32,
@@ -162,7 +166,7 @@ pub fn resolve(
     write: bool,
 ) -> Result<ResolvedAddress, Box<LaneFault>> {
     let misaligned = address & u64::from(align - 1) != 0;
-    let local = |cx: &Context<'_>, at: u64| {
+    let local = |cx: &Context<'_, M>, at: u64| {
         let limit = cx.launch.local_bytes;
         if at
             .checked_add(u64::from(bytes))
@@ -191,7 +195,7 @@ pub fn resolve(
         }
         Ok(ResolvedAddress::Local(at as u32))
     };
-    let shared = |cx: &Context<'_>, at: u64| {
+    let shared = |cx: &Context<'_, M>, at: u64| {
         let limit = cx.block.shared_bytes;
         if misaligned || !in_shared(at, bytes, limit, write) {
             return Err(shared_refused(at, bytes, lane, limit, write));
@@ -250,7 +254,7 @@ pub fn local_word(base: *mut u8, at: u32, lane: usize) -> *mut u8 {
 }
 
 /// The warp's local memory, allocated on first use.
-pub fn local_base(cx: &Context<'_>, w: &mut Warp) -> *mut u8 {
+pub fn local_base(cx: &Context<'_, impl MemoryModel>, w: &mut Warp) -> *mut u8 {
     // 64 bytes more than a thread may use, because results of up to eight bytes are read whole.
     let bytes = (cx.launch.local_bytes as usize + 64) * LANES;
     if w.local.len() * 64 < bytes {

@@ -10,8 +10,10 @@ mod scan;
 
 use super::builtins::{peek, string};
 use super::context::{Context, fault};
+use super::memory::model::MemoryModel;
 use super::warp::Warp;
 use crate::fault_report::{FaultKind, LaneFault};
+use crate::program::Inst;
 use scan::{ArgumentKind, Side, conversions};
 
 /// An argument in the record.
@@ -33,8 +35,9 @@ type Printed = Option<(Vec<u8>, usize)>;
 /// # Errors
 /// The fault of an address that cannot be read.
 pub(super) fn call(
-    cx: &mut Context<'_>,
+    cx: &mut Context<'_, impl MemoryModel>,
     w: &mut Warp,
+    inst: &Inst,
     lane: u32,
     format: u64,
     list: u64,
@@ -42,7 +45,7 @@ pub(super) fn call(
     if format == 0 {
         return Ok(None);
     }
-    let format = string(cx, w, lane, format)?;
+    let format = string(cx, w, inst, lane, format)?;
     let mut at = list;
     let mut slots = Vec::new();
     for kind in conversions(&format, Side::Device) {
@@ -58,11 +61,11 @@ pub(super) fn call(
             return Err(fault(FaultKind::IllegalAddress, 1 << lane, text));
         }
         at = at.next_multiple_of(u64::from(bytes));
-        let value = peek(cx, w, lane, at, bytes)?;
+        let value = peek(cx, w, inst, lane, at, bytes)?;
         at = at.wrapping_add(u64::from(bytes));
         slots.push(match kind {
             ArgumentKind::Text if value != 0 => {
-                PrintfArgument::Text(value, string(cx, w, lane, value)?)
+                PrintfArgument::Text(value, string(cx, w, inst, lane, value)?)
             }
             _ => PrintfArgument::Bits(value),
         });

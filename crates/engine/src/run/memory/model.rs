@@ -1,0 +1,245 @@
+//! The memory model: decides about every access of a kernel to memory before it happens.
+//!
+//! An instruction that accesses memory passes [`admit`] first, with all its lanes if they access the same number of bytes.
+//! Resolving an address requires the [`Admitted`] that it receives, so that no access bypasses the model.
+//!
+//! The checks of [`Bounds`] (regions, sizes of shared and local memory, alignment, access rights, padding) apply under
+//! every model: a model can refuse more accesses, but not allow one that would leave the kernel's memory.
+
+use cupyrite_ptx::ir::{Scope, Semantics};
+
+use crate::address_windows::{WINDOW, windows};
+use crate::fault_report::LaneFault;
+use crate::kir::MemSpace;
+use crate::program::{Inst, Program};
+use crate::run::context::Context;
+use crate::run::lanes::{LANES, lanes};
+
+/// Decides about the accesses of a launch to memory.
+///
+/// The value is the state of one launch: [`launch_with`](crate::launch_with) borrows it, and all worker threads use it at
+/// the same time. An implementation needs no `unsafe` code and cannot compromise the process.
+pub trait MemoryModel: Sync {
+    /// State of a worker thread during a launch. A block may move from one worker to another while it waits.
+    type Worker;
+
+    /// Whether [`Self::check`] can refuse or record anything. If not, its calls are not compiled.
+    const CHECKS: bool = true;
+
+    /// The state of a worker thread that begins to run blocks.
+    fn begin(&self) -> Self::Worker;
+
+    /// Decides about an access of a warp, before any of its lanes accesses memory.
+    ///
+    /// # Errors
+    /// The fault of a refused access. The launch stops with it.
+    fn check(
+        &self,
+        worker: &mut Self::Worker,
+        access: &WarpAccess<'_>,
+    ) -> Result<(), Box<LaneFault>>;
+
+    /// Receives the state of a worker thread that has run its last block.
+    fn end(&self, worker: Self::Worker) {
+        drop(worker);
+    }
+}
+
+/// The model of [`launch`](crate::launch): only the checks that apply under every model.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bounds;
+
+impl MemoryModel for Bounds {
+    type Worker = ();
+    const CHECKS: bool = false;
+
+    fn begin(&self) {}
+
+    #[inline(always)]
+    fn check(&self, _: &mut (), _: &WarpAccess<'_>) -> Result<(), Box<LaneFault>> {
+        Ok(())
+    }
+}
+
+/// What an access does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AccessKind {
+    /// Reads it.
+    Load,
+    /// Writes it.
+    Store,
+    /// Reads and writes it at once: `atom`, `red`, reductions, operations on `mbarrier` objects.
+    Atomic,
+}
+
+/// The memory that an address belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StateSpace {
+    /// Global or constant memory, or the parameter bank. The address is the host's.
+    Global,
+    /// Shared memory. The address is an offset in that of the block.
+    Shared,
+    /// Local memory. The address is an offset in that of the thread.
+    Local,
+    /// An element of a surface. The address is the host's; arrays lie outside the address space.
+    Surface,
+}
+
+/// The access of one lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneAccess {
+    /// Lane.
+    pub lane: u32,
+    /// State space; that of a generic address depends on the address.
+    pub space: StateSpace,
+    /// First address. It may be invalid, because the checks of [`Bounds`] may follow.
+    pub address: u64,
+}
+
+/// An access as its instruction describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct AccessRequest {
+    /// State space of the addresses; `None` for a surface.
+    pub space: Option<MemSpace>,
+    /// Addresses of all lanes.
+    pub addresses: [u64; LANES],
+    /// See [`WarpAccess::bytes`].
+    pub bytes: u32,
+    /// See [`WarpAccess::kind`].
+    pub kind: AccessKind,
+    /// See [`WarpAccess::order`].
+    pub order: Semantics,
+    /// Scope of the order.
+    pub scope: Scope,
+    /// See [`WarpAccess::asynchronous`].
+    pub asynchronous: bool,
+}
+
+impl AccessRequest {
+    /// A weak access of this warp.
+    pub fn weak(space: MemSpace, addresses: [u64; LANES], bytes: u32, kind: AccessKind) -> Self {
+        Self {
+            space: Some(space),
+            addresses,
+            bytes,
+            kind,
+            order: Semantics::Weak,
+            scope: Scope::Gpu,
+            asynchronous: false,
+        }
+    }
+
+    /// A weak access of one lane.
+    pub fn of_lane(space: MemSpace, address: u64, bytes: u32, kind: AccessKind) -> Self {
+        Self::weak(space, [address; LANES], bytes, kind)
+    }
+}
+
+/// An access of the lanes of a warp. An instruction that reads one range and writes another, such as a copy, makes two.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpAccess<'a> {
+    program: &'a Program,
+    space: Option<MemSpace>,
+    addresses: [u64; LANES],
+    scope: Scope,
+    /// Position of the instruction in the program of the kernel.
+    pub pc: u32,
+    /// Index of the block.
+    pub block: [u32; 3],
+    /// Index of the warp in its block.
+    pub warp: u32,
+    /// Mask of the lanes that access memory.
+    pub active: u32,
+    /// Bytes that each of them accesses.
+    pub bytes: u32,
+    /// What the access does.
+    pub kind: AccessKind,
+    /// Memory order. A volatile access is relaxed (PTX ISA, "Volatile Operations").
+    pub order: Semantics,
+    /// Whether it is part of an asynchronous copy: `cp.async`, `cp.async.bulk`, `cp.reduce.async.bulk`.
+    pub asynchronous: bool,
+}
+
+impl WarpAccess<'_> {
+    /// The accesses of the active lanes, lowest lane first.
+    pub fn lanes(&self) -> impl Iterator<Item = LaneAccess> + '_ {
+        let windows = windows();
+        let space_of = move |address: u64| match self.space {
+            None => (StateSpace::Surface, address),
+            Some(MemSpace::Global) => (StateSpace::Global, address),
+            Some(MemSpace::Shared) => (StateSpace::Shared, address),
+            Some(MemSpace::Local) => (StateSpace::Local, address),
+            Some(MemSpace::Generic) => {
+                let shared = address.wrapping_sub(windows.shared);
+                let local = address.wrapping_sub(windows.local);
+                match (shared < WINDOW, local < WINDOW) {
+                    (true, _) => (StateSpace::Shared, shared),
+                    (_, true) => (StateSpace::Local, local),
+                    _ => (StateSpace::Global, address),
+                }
+            }
+        };
+        lanes(self.active).map(move |lane| {
+            let (space, address) = space_of(self.addresses[lane]);
+            LaneAccess {
+                lane: lane as u32,
+                space,
+                address,
+            }
+        })
+    }
+
+    /// The opcode of the instruction with its modifiers.
+    pub fn opcode(&self) -> &str {
+        let opcode = self.program.opcodes.get(self.pc as usize);
+        opcode.map_or("", |o| o)
+    }
+
+    /// Scope of the order; `None` for a weak access.
+    pub fn scope(&self) -> Option<Scope> {
+        if self.order == Semantics::Weak {
+            return None;
+        }
+        Some(self.scope)
+    }
+}
+
+/// Proof that the model has admitted an access.
+#[derive(Clone, Copy, Debug)]
+pub struct Admitted(());
+
+/// Lets the model decide about an access of `inst` by the lanes `active`, unless none is set.
+///
+/// # Errors
+/// The fault of a refused access.
+#[inline(always)]
+pub fn admit<M: MemoryModel>(
+    cx: &mut Context<'_, M>,
+    inst: &Inst,
+    active: u32,
+    request: impl FnOnce() -> AccessRequest,
+) -> Result<Admitted, Box<LaneFault>> {
+    if M::CHECKS && active != 0 {
+        let request = request();
+        // Handlers receive the instruction itself, not a copy.
+        let code = cx.program.code.as_ptr_range();
+        debug_assert!(code.contains(&std::ptr::from_ref(inst)));
+        let offset = std::ptr::from_ref(inst).addr() - code.start.addr();
+        let access = WarpAccess {
+            program: cx.program,
+            space: request.space,
+            addresses: request.addresses,
+            scope: request.scope,
+            pc: (offset / size_of::<Inst>()) as u32,
+            block: cx.block.index,
+            warp: cx.warp,
+            active,
+            bytes: request.bytes,
+            kind: request.kind,
+            order: request.order,
+            asynchronous: request.asynchronous,
+        };
+        cx.model.check(&mut cx.worker.model, &access)?;
+    }
+    Ok(Admitted(()))
+}
