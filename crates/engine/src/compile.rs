@@ -12,9 +12,9 @@ use crate::build::{self, CompileError, PlacedModule};
 use crate::kir::Kernel;
 use crate::passes::register_allocation::{Allocation, allocate};
 use crate::passes::{self, PASSES};
-use crate::program::Program;
 use crate::settings;
-use crate::tier::encode::encode;
+use crate::tier::interpreter::code::Program;
+use crate::tier::{Interpreter, Tier};
 
 /// The points at which KIR can be looked at, in order: before the passes, after each, and with the locations of registers.
 pub const DUMPS: [&str; PASSES.len() + 2] = {
@@ -47,7 +47,7 @@ pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, 
             eprintln!("cupyrite: cannot write {}: {e}", file.display());
         }
     }
-    encode(&kernel, &allocation, placed)
+    Interpreter::compile(&kernel, &allocation, placed)
 }
 
 /// The text of a kernel's KIR after one of [`DUMPS`].

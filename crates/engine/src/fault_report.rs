@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::build::PlacedVariable;
 use crate::memory::{Access, AddressSpace, Region, Viewer};
-use crate::program::{Origin, PlacedVariable, Program};
+use crate::tier::interpreter::code::{Origin, Program};
 
 /// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ mod limits;
 mod load;
 pub mod memory;
 mod passes;
-mod program;
+mod register_file;
 mod run;
 pub mod semantics;
 pub mod settings;

@@ -6,10 +6,10 @@ use cupyrite_ptx::ir::{
 
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
+use crate::build::PaddedVariable;
 use crate::kir::{
     Action, Address, AtomicOp, ConstantLoad, CopyOp, Fixed, MemOp, MemSpace, Reg, atomic_exists,
 };
-use crate::program::PaddedVariable;
 use crate::semantics::lane::Slot;
 
 impl FunctionBuilder<'_, '_> {

@@ -24,7 +24,7 @@ use cupyrite_ptx::ir::{FuncId, Op};
 
 use call_graph::CallGraph;
 pub use call_graph::ModuleCalls;
-pub use placed::{CompileError, PlacedModule};
+pub use placed::{CompileError, PaddedVariable, PlacedModule, PlacedVariable};
 use placed::{FunctionLayout, KernelLayout};
 
 use crate::kir::Kernel;

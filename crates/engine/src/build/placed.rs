@@ -6,7 +6,6 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{Body, FuncId, Function, Module, Space, VarId, Variable};
 
 use super::call_graph::ModuleCalls;
-use crate::program::{PaddedVariable, PlacedVariable};
 
 /// Why a kernel cannot be compiled.
 #[derive(Clone, Debug)]
@@ -103,4 +102,43 @@ pub fn register_parameters(f: &Function) -> Vec<VarId> {
     let mut all = of(&f.returns, &VarId::Return);
     all.extend(of(&f.params, &VarId::Param));
     all
+}
+
+/// A variable of a module in device memory.
+#[derive(Clone, Debug)]
+pub struct PlacedVariable {
+    /// Name in the PTX.
+    pub name: String,
+    /// First address.
+    pub base: u64,
+}
+
+/// A variable whose size is not a multiple of its alignment. A load that begins in it may end in the padding, because
+/// compilers widen loads up to the alignment; the value that it returns there is undefined. All other accesses to the
+/// padding are faults.
+#[derive(Clone, Copy, Debug)]
+pub struct PaddedVariable {
+    /// First address.
+    pub base: u64,
+    /// Size in bytes, without the padding.
+    pub size: u64,
+    /// Bytes of padding.
+    pub padding: u64,
+}
+
+impl PaddedVariable {
+    /// Size of the largest load in bytes. More padding cannot be reached.
+    pub const LARGEST: u32 = 32;
+
+    /// Bytes of padding of a variable.
+    pub fn padding(size: u64, align: u32) -> u64 {
+        let unit = u64::from(align.clamp(1, Self::LARGEST));
+        size.next_multiple_of(unit) - size
+    }
+
+    /// Whether a load of `bytes` bytes begins in the variable and ends in it or in its padding.
+    pub fn allows(&self, address: u64, bytes: u32) -> bool {
+        let offset = address.wrapping_sub(self.base);
+        offset < self.size && offset + u64::from(bytes) <= self.size + self.padding
+    }
 }

@@ -7,6 +7,7 @@ use cupyrite_ptx::textures::Query;
 
 use super::function::ConstantLoad;
 use super::register::Reg;
+pub use crate::semantics::collective::ReduxOp;
 use crate::semantics::lane::Slot;
 use crate::semantics::warp::WarpFn;
 use crate::texture::{BoundaryMode, View};
@@ -425,17 +426,4 @@ pub struct BarrierOp {
     pub negated: bool,
     /// Result of a reduction.
     pub dst: Option<Reg>,
-}
-
-/// The operation of `redux.sync`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReduxOp {
-    /// Operation.
-    pub op: AtomOp,
-    /// Type.
-    pub ty: Type,
-    /// Absolute values (`.abs`, f32).
-    pub abs: bool,
-    /// NaN propagates (`.NaN`, f32).
-    pub nan: bool,
 }

@@ -14,7 +14,7 @@ use crate::compile::{DUMPS, compile_kernel, kir_text};
 use crate::kir::BuiltinKind;
 use crate::limits::MAX_THREADS;
 use crate::memory::AddressSpace;
-use crate::program::Program;
+use crate::tier::interpreter::code::Program;
 
 /// A parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

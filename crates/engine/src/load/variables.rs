@@ -6,8 +6,8 @@ use cupyrite_ptx::ir::{InitElem, Module, Space, VarId, Variable};
 
 use super::error::{LoadError, LoadErrorKind, unresolved};
 use crate::address_windows::function_address;
+use crate::build::{PaddedVariable, PlacedVariable};
 use crate::memory::{AddressSpace, MemoryError, RegionKind};
-use crate::program::{PaddedVariable, PlacedVariable};
 
 /// Memory of a module's variables. The image and its kernels share it; the last one frees it.
 pub struct VariableMemory {

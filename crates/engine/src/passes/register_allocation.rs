@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::liveness::{LiveRange, live_ranges};
 use crate::kir::{Fixed, Function, Kernel, Reg, Source, Uniformity};
-use crate::program::{SaveSet, fixed};
+use crate::register_file::{SaveSet, fixed};
 use crate::semantics::lane::Slot;
 
 /// The locations of a kernel's registers, as byte offsets.

@@ -16,8 +16,8 @@ use super::memory::{
 };
 use super::warp::Warp;
 use crate::kir::Reg;
-use crate::program::Inst;
 use crate::semantics::lane::flush;
+use crate::tier::interpreter::code::Inst;
 
 /// Applies `f` to both halves.
 fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {

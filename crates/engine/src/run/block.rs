@@ -6,14 +6,15 @@ use super::aligned::{Line, zeroed_lines};
 use super::block_barrier::release;
 use super::block_state::{BlockBarrier, BlockState};
 use super::context::Context;
-use super::interpreter::{WarpStop, run_prologue, run_warp};
 use super::lanes::lanes;
 use super::launch_state::Launch;
 use super::memory::model::MemoryModel;
 use super::warp::{FragmentState, Warp};
 use super::worker::WorkerState;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
-use crate::program::Program;
+use crate::register_file::run_prologue;
+use crate::tier::interpreter::code::Program;
+use crate::tier::{Interpreter, Tier, WarpStop};
 
 /// How a block stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,19 +121,19 @@ impl Block {
         self.wake_time = None;
         self.turn = 0;
         let program = launch.program;
-        if program.block_to > program.block_from {
+        if program.file.block_to > program.file.block_from {
             let file = self.take_file(launch);
             let regs: *mut u8 = self.files[file].0.as_mut_ptr().cast();
             launch.fill_block_specials(regs, index, worker);
             // SAFETY: the register file has the size that the program requires.
-            unsafe { run_prologue(&program.block_prologue, regs) };
-            let bytes = (program.block_to - program.block_from) as usize;
+            unsafe { run_prologue(&program.file.block_prologue, regs) };
+            let bytes = (program.file.block_to - program.file.block_from) as usize;
             if self.constants.is_empty() {
                 self.constants = zeroed_lines(bytes);
             }
             // SAFETY: the range lies in the register file, and `constants` has its size.
             unsafe {
-                let from = regs.add(program.block_from as usize);
+                let from = regs.add(program.file.block_from as usize);
                 std::ptr::copy_nonoverlapping(from, self.constants.as_mut_ptr().cast(), bytes);
             }
             self.files[file].1 = self.serial;
@@ -159,12 +160,12 @@ impl Block {
         let number = self.take_file(launch);
         let (file, serial) = &mut self.files[number];
         let regs: *mut u8 = file.as_mut_ptr().cast();
-        if *serial != self.serial && program.block_to > program.block_from {
+        if *serial != self.serial && program.file.block_to > program.file.block_from {
             *serial = self.serial;
-            let bytes = (program.block_to - program.block_from) as usize;
+            let bytes = (program.file.block_to - program.file.block_from) as usize;
             // SAFETY: the range lies in the register file, and `constants` has its size.
             unsafe {
-                let to = regs.add(program.block_from as usize);
+                let to = regs.add(program.file.block_from as usize);
                 std::ptr::copy_nonoverlapping(self.constants.as_ptr().cast(), to, bytes);
             }
         }
@@ -213,7 +214,7 @@ impl Block {
                 model,
             };
             // SAFETY: the warp belongs to this block and has a register file of the program.
-            let stop = unsafe { run_warp(&mut cx, &mut self.warps[n]) };
+            let stop = unsafe { Interpreter::run(&mut cx, &mut self.warps[n]) };
             match stop {
                 WarpStop::Exited => {
                     self.runnable &= !(1 << n);

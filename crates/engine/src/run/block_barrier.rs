@@ -8,7 +8,8 @@ use super::memory::splat32;
 use super::warp::{FragmentState, Warp};
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::BarrierMode;
-use crate::program::{Inst, Program, fixed};
+use crate::register_file::fixed;
+use crate::tier::interpreter::code::{Inst, Program};
 
 /// The action of a fragment after it has arrived at a barrier.
 pub enum Arrival {

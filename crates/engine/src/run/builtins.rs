@@ -16,7 +16,8 @@ use crate::conditions;
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::{BuiltinArg, BuiltinKind, BuiltinOp, MemSpace, Reg};
 use crate::memory::{Reach, RegionKind};
-use crate::program::{Inst, fixed};
+use crate::register_file::fixed;
+use crate::tier::interpreter::code::Inst;
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;

@@ -14,8 +14,9 @@ use super::memory::{
 use super::warp::{Calls, FragmentState, Return, Warp};
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::{ArgCopy, Reg};
-use crate::program::{Inst, InstKind, SaveSet, fixed};
+use crate::register_file::{SaveSet, fixed};
 use crate::semantics::lane::Slot;
+use crate::tier::interpreter::code::{Inst, InstKind};
 
 /// Copies one argument or result for the lanes `active`.
 unsafe fn copy(
@@ -221,7 +222,7 @@ pub unsafe fn call(
             calls.gpu_stack[l] = gpu_stack[l];
         }
         if let Some(set) = &op.save {
-            save(&mut calls, program.file_bytes, set, regs, active);
+            save(&mut calls, program.file.bytes, set, regs, active);
         }
         for l in lanes(active) {
             calls.depth[l] = depth + 1;

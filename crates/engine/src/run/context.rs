@@ -5,7 +5,7 @@ use super::launch_state::Launch;
 use super::memory::model::MemoryModel;
 use super::worker::WorkerState;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
-use crate::program::Program;
+use crate::tier::interpreter::code::Program;
 
 /// The state that an instruction can access besides its warp.
 pub struct Context<'a, M: MemoryModel> {

@@ -10,18 +10,20 @@ use parking_lot::Mutex;
 
 use super::aligned::zeroed_lines;
 use super::block::{Block, BlockStop};
-use super::interpreter::run_prologue;
 use super::launch_state::{GraphLauncher, Launch, PrintfSink};
 use super::memory::host;
 use super::memory::model::{Bounds, MemoryModel};
 use super::thread_pool;
 use super::worker::WorkerState;
+use crate::build::PaddedVariable;
 use crate::fault_report::{Fault, FaultKind};
 use crate::limits::{MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED, RESERVED_SHARED_IN_USE};
 use crate::load::Kernel;
 use crate::memory::{AddressSpace, RegionKind, Viewer};
-use crate::program::{PaddedVariable, Program, fixed};
+use crate::register_file::fixed;
+use crate::register_file::run_prologue;
 use crate::semantics::lane::Slot;
+use crate::tier::interpreter::code::Program;
 
 /// A kernel launch.
 pub struct LaunchSpec<'a> {
@@ -198,7 +200,7 @@ fn set_launch_specials(
 ) {
     // A multiple of the unit in which a GPU allocates shared memory.
     let own_shared = u64::from(shared - program.reserved_shared).next_multiple_of(128);
-    for s in &program.launch_specials {
+    for s in &program.file.launch_specials {
         let v: u64 = match s.special {
             Special::Ntid(a) => u64::from(spec.block[usize::from(a) % 3]),
             Special::Nctaid(a) | Special::NClusterId(a) => u64::from(spec.grid[usize::from(a) % 3]),
@@ -233,7 +235,7 @@ fn set_launch_specials(
 
 /// Executes the loads that run once per launch.
 fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
-    for e in &program.hoisted_loads {
+    for e in &program.file.hoisted_loads {
         let n = e.size.min(16) as usize;
         let mut bytes = [0u8; 16];
         if e.absolute {
@@ -325,7 +327,7 @@ pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(
         Ok(base)
     };
     let mut params = (0, 0);
-    if !program.param_addrs.is_empty() && kernel.param_bytes > 0 {
+    if !program.file.parameter_addresses.is_empty() && kernel.param_bytes > 0 {
         // Loads that begin in the last parameter may end behind it.
         let bytes = kernel.param_bytes.next_multiple_of(PaddedVariable::LARGEST);
         let base = allocate(u64::from(bytes))?;
@@ -343,24 +345,24 @@ pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(
         unsafe { host::fill_zero(workspace, 256) };
     }
 
-    let mut template = zeroed_lines(program.file_bytes as usize);
-    // SAFETY: `template` has `file_bytes` bytes, rounded up.
+    let mut template = zeroed_lines(program.file.bytes as usize);
+    // SAFETY: `template` has `bytes` bytes, rounded up.
     let file = unsafe {
         std::slice::from_raw_parts_mut(
             template.as_mut_ptr().cast::<u8>(),
-            program.file_bytes as usize,
+            program.file.bytes as usize,
         )
     };
-    file[..fixed::END as usize].copy_from_slice(&program.template[..fixed::END as usize]);
-    let tail = program.block_to as usize;
-    file[tail..].copy_from_slice(&program.template[tail..]);
+    file[..fixed::END as usize].copy_from_slice(&program.file.template[..fixed::END as usize]);
+    let tail = program.file.block_to as usize;
+    file[tail..].copy_from_slice(&program.file.template[tail..]);
     set_launch_specials(program, file, spec, shared, warps, workspace);
-    for &(at, offset) in &program.param_addrs {
+    for &(at, offset) in &program.file.parameter_addresses {
         Slot::R64.broadcast(file, at, u128::from(params.0.wrapping_add(offset)));
     }
     hoisted_loads(program, file, spec.params);
     // SAFETY: the template has the size of the program's register file.
-    unsafe { run_prologue(&program.launch_prologue, template.as_mut_ptr().cast()) };
+    unsafe { run_prologue(&program.file.launch_prologue, template.as_mut_ptr().cast()) };
 
     // Frames here hold the arguments and results that a GPU passes in registers. The stack is large enough for the
     // recursion that the limit allows: a frame of a GPU has at least 24 bytes.

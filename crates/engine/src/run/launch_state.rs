@@ -9,7 +9,7 @@ use super::aligned::Line;
 use super::block_state::BlockState;
 use crate::fault_report::{Fault, FaultKind, LaneFault, report};
 use crate::memory::{AddressSpace, Viewer};
-use crate::program::Program;
+use crate::tier::interpreter::code::Program;
 
 /// Receives the output of device-side `printf`. Several threads call it concurrently.
 pub trait PrintfSink: Sync {
@@ -127,7 +127,7 @@ impl Launch<'_> {
 
     /// Writes the block-wide special registers.
     pub fn fill_block_specials(&self, regs: *mut u8, index: [u32; 3], worker: u32) {
-        for s in &self.program.block_specials {
+        for s in &self.program.file.block_specials {
             let v = match s.special {
                 Special::Ctaid(a) | Special::ClusterId(a) => index[usize::from(a) % 3],
                 _ => worker,

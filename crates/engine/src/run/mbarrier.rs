@@ -13,8 +13,9 @@ use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, refused, resolve, set};
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::{MbarrierAction, MbarrierOp, MemSpace};
-use crate::program::{Inst, fixed};
+use crate::register_file::fixed;
 use crate::semantics::lane::Slot;
+use crate::tier::interpreter::code::Inst;
 
 const COUNT: u64 = (1 << 20) - 1;
 const TRANSACTIONS_AT: u32 = 40;

@@ -1,33 +1,32 @@
 //! Executes compiled kernels.
 //!
-//! [`grid`] hands blocks to the [`thread_pool`], [`block`] runs the warps of one block in turn, and [`interpreter`] is the
-//! loop that executes one warp. The other files implement the instructions.
+//! [`grid`] hands blocks to the [`thread_pool`], [`block`] runs the warps of one block in turn, and a [tier](crate::tier) runs
+//! one warp until it stops. The other files implement the instructions.
 //!
 //! Throughout, `regs` is the register file of the running warp, and `active` is the mask of the lanes that execute the
 //! instruction: the running fragment without the lanes that the guard excludes.
 
 mod aligned;
-mod atomics;
+pub mod atomics;
 mod block;
-mod block_barrier;
+pub mod block_barrier;
 mod block_state;
-mod builtins;
-mod bulk_copy;
-mod calls;
-mod context;
+pub mod builtins;
+pub mod bulk_copy;
+pub mod calls;
+pub mod context;
 pub mod grid;
-mod interpreter;
-mod lanes;
+pub mod lanes;
 mod launch_state;
-mod mbarrier;
-mod memory;
+pub mod mbarrier;
+pub mod memory;
 mod printf;
-mod texture;
+pub mod texture;
 mod texture_cache;
 mod thread_pool;
-mod warp;
-mod warp_collectives;
-mod warp_functions;
+pub mod warp;
+pub mod warp_collectives;
+pub mod warp_functions;
 mod worker;
 
 pub use launch_state::{GraphLauncher, PrintfSink};

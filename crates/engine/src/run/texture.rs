@@ -11,13 +11,13 @@ use super::texture_cache::CachedObject;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Reg, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
-use crate::program::Inst;
 use crate::semantics::lane::Slot;
 use crate::texture::objects::Object;
 use crate::texture::{
     Coordinates, Detail, Fetch, Row, Rows, Surface, SurfaceAccess, Texture, read_element,
     write_element,
 };
+use crate::tier::interpreter::code::Inst;
 
 /// Whether `[address, address + len)` lies in adjacent regions that `viewer` may read.
 fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> bool {

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 
 use super::aligned::Line;
 use super::lanes::{LANES, first_lane, lanes};
-use crate::program::{InstKind, Program, fixed};
+use crate::register_file::fixed;
+use crate::tier::interpreter::code::{InstKind, Program};
 
 /// Backward branches until the interpreter checks for cancellation and rotates; one that spins costs [`SPIN_COST`].
 pub const FUEL: i32 = 1024;

@@ -1,13 +1,14 @@
 //! Instructions that lanes of a warp execute together: `shfl`, `vote`, `match`, `redux`, `elect`, `bar.warp.sync`.
 
-use cupyrite_ptx::ir::{AtomOp, Type};
+use cupyrite_ptx::ir::VoteMode;
 
 use super::context::Context;
 use super::lanes::{ALL, LANES, first_lane, lanes};
 use super::memory::model::MemoryModel;
 use super::memory::splat32;
 use super::warp::{Collective, Fragment, FragmentState, Warp};
-use crate::program::{Inst, InstKind, VOTE_NOT};
+use crate::semantics::collective;
+use crate::tier::interpreter::code::{Inst, InstKind, VOTE_NOT, shfl_mode, vote_mode};
 
 /// Location of the member mask; `None` for the forms without `.sync`.
 fn members_at(inst: &Inst) -> Option<u32> {
@@ -202,17 +203,30 @@ unsafe fn run_group(
             *p = *p & !active | bits & active;
         };
         match inst.kind {
-            InstKind::Shfl => shfl(regs, inst, source, active),
+            InstKind::Shfl => {
+                let [_, lane, clamp, _] = inst.args.src;
+                let (lane, clamp) = (slot(lane), slot(clamp));
+                let (value, in_range) = collective::shuffle(
+                    shfl_mode(inst.aux),
+                    &*source.cast(),
+                    &*lane.cast(),
+                    &*clamp.cast(),
+                );
+                for l in lanes(active) {
+                    *slot(inst.args.dst[0]).add(l) = value[l];
+                }
+                set_pred(inst.args.dst[1], in_range);
+            }
             InstKind::Vote => {
                 let p = *source.cast::<u32>();
                 let p = if inst.aux & VOTE_NOT != 0 { !p } else { p };
                 let yes = p & participating;
-                let flag = |b: bool| if b { ALL } else { 0 };
-                match inst.aux & 3 {
-                    0 => set_pred(inst.args.dst[0], flag(yes == participating)),
-                    1 => set_pred(inst.args.dst[0], flag(yes != 0)),
-                    2 => set_pred(inst.args.dst[0], flag(yes == participating || yes == 0)),
-                    _ => splat32(regs, inst.args.dst[0], yes, active),
+                match vote_mode(inst.aux) {
+                    VoteMode::Ballot => splat32(regs, inst.args.dst[0], yes, active),
+                    mode => {
+                        let holds = collective::vote(mode, yes, participating);
+                        set_pred(inst.args.dst[0], if holds { ALL } else { 0 });
+                    }
                 }
             }
             InstKind::Match => {
@@ -224,36 +238,23 @@ unsafe fn run_group(
                     }
                 };
                 let values: [u64; LANES] = std::array::from_fn(value);
-                let equal = |v: u64| {
-                    (0..LANES).fold(0u32, |s, l| {
-                        s | u32::from(values[l] == v && participating >> l & 1 != 0) << l
-                    })
-                };
                 if inst.aux & 1 != 0 {
-                    let all = equal(values[first_lane(participating)]) == participating;
-                    splat32(
-                        regs,
-                        inst.args.dst[0],
-                        if all { participating } else { 0 },
-                        active,
-                    );
+                    let first = values[first_lane(participating)];
+                    let all = collective::equal(&values, first, participating) == participating;
+                    let found = if all { participating } else { 0 };
+                    splat32(regs, inst.args.dst[0], found, active);
                     set_pred(inst.args.dst[1], if all { ALL } else { 0 });
                 } else {
                     for l in lanes(active) {
-                        *slot(inst.args.dst[0]).add(l) = equal(values[l]);
+                        let equal = collective::equal(&values, values[l], participating);
+                        *slot(inst.args.dst[0]).add(l) = equal;
                     }
                 }
             }
             InstKind::Redux => {
                 let op = cx.program.redux[inst.target as usize];
-                let mut it = lanes(participating).map(|l| *source.cast::<u32>().add(l));
-                let mut r = it.next().unwrap_or(0);
-                if op.abs {
-                    r &= 0x7fff_ffff;
-                }
-                for v in it {
-                    r = redux(op.op, op.ty, op.abs, op.nan, r, v);
-                }
+                let values = lanes(participating).map(|l| *source.cast::<u32>().add(l));
+                let r = collective::redux(op, values);
                 splat32(regs, inst.args.dst[0], r, active);
             }
             InstKind::Elect => {
@@ -263,94 +264,5 @@ unsafe fn run_group(
             }
             _ => {}
         }
-    }
-}
-
-/// One step of `redux`: combines two values.
-fn redux(op: AtomOp, ty: Type, abs: bool, nan: bool, a: u32, b: u32) -> u32 {
-    if ty == Type::F32 {
-        let (x, mut y) = (f32::from_bits(a), f32::from_bits(b));
-        if abs {
-            y = y.abs();
-        }
-        if nan && (x.is_nan() || y.is_nan()) {
-            return 0x7fff_ffff;
-        }
-        let r = match op {
-            AtomOp::Min if x == y => {
-                if x.is_sign_negative() {
-                    x
-                } else {
-                    y
-                }
-            }
-            AtomOp::Max if x == y => {
-                if x.is_sign_negative() {
-                    y
-                } else {
-                    x
-                }
-            }
-            AtomOp::Min => x.min(y),
-            _ => x.max(y),
-        };
-        return if r.is_nan() { 0x7fff_ffff } else { r.to_bits() };
-    }
-    match op {
-        AtomOp::Min if ty.is_signed() => (a as i32).min(b as i32) as u32,
-        AtomOp::Max if ty.is_signed() => (a as i32).max(b as i32) as u32,
-        AtomOp::Min => a.min(b),
-        AtomOp::Max => a.max(b),
-        AtomOp::And => a & b,
-        AtomOp::Or => a | b,
-        AtomOp::Xor => a ^ b,
-        _ => a.wrapping_add(b),
-    }
-}
-
-/// `shfl`. Groups need no distinction: a lane only reads the lane that it names.
-unsafe fn shfl(regs: *mut u8, inst: &Inst, source: *const u8, active: u32) {
-    // SAFETY: the sources and the first destination are 32-bit slots, the second destination is a predicate.
-    unsafe {
-        let slot = |at: u32| regs.add(at as usize).cast::<u32>();
-        let values: [u32; LANES] = *source.cast();
-        let b: [u32; LANES] = *slot(inst.args.src[1]).cast();
-        let c: [u32; LANES] = *slot(inst.args.src[2]).cast();
-        let dst = slot(inst.args.dst[0]);
-        let mut inside = 0u32;
-        for lane in 0..32u32 {
-            if active >> lane & 1 == 0 {
-                continue;
-            }
-            let l = lane as usize;
-            let bval = b[l] & 31;
-            let segment = c[l] >> 8 & 31;
-            let max = (lane & segment) | (c[l] & 31 & !segment);
-            let min = lane & segment;
-            let (from, ok) = match inst.aux & 3 {
-                0 => {
-                    let j = lane as i32 - bval as i32;
-                    (j, j >= max as i32)
-                }
-                1 => {
-                    let j = (lane + bval) as i32;
-                    (j, j <= max as i32)
-                }
-                2 => {
-                    let j = (lane ^ bval) as i32;
-                    (j, j <= max as i32)
-                }
-                _ => {
-                    let j = (min | (bval & !segment)) as i32;
-                    (j, j <= max as i32)
-                }
-            };
-            let from = if ok { from as u32 & 31 } else { lane };
-            inside |= u32::from(ok) << lane;
-            // The value of a lane that does not participate is unspecified.
-            *dst.add(l) = values[from as usize];
-        }
-        let p = slot(inst.args.dst[1]);
-        *p = *p & !active | inside;
     }
 }

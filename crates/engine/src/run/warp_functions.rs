@@ -7,8 +7,8 @@ use super::memory::{ResolvedAddress, addresses, host, local_base, local_read, re
 use super::warp::{Collective, FragmentState, Warp};
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::MemSpace;
-use crate::program::Inst;
 use crate::semantics::warp;
+use crate::tier::interpreter::code::Inst;
 
 /// Whether the lanes of the warp have come together at `inst`. If some may still come, parks the lanes `active` at it.
 ///

@@ -9,10 +9,10 @@ use super::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::{addresses, shared_refused};
 use crate::fault_report::LaneFault;
 use crate::kir::MemSpace;
-use crate::program::{Inst, Program};
 use crate::run::context::{Context, ExecResult};
 use crate::run::lanes::{ALL, LANES, lanes};
 use crate::run::warp::Warp;
+use crate::tier::interpreter::code::{Inst, Program};
 
 /// Whether the 32 addresses increase by `STEP` bytes.
 #[inline(always)]

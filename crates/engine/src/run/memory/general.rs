@@ -13,11 +13,11 @@ use super::{
 };
 use crate::fault_report::FaultKind;
 use crate::kir::{MemOp, MemSpace, Reg};
-use crate::program::Inst;
 use crate::run::context::{Context, ExecResult};
 use crate::run::lanes::{LANES, first_lane, lanes};
 use crate::run::warp::Warp;
 use crate::semantics::lane::Slot;
+use crate::tier::interpreter::code::Inst;
 
 /// Extends a loaded element of up to 8 bytes, whose bits above its size are unspecified, as the operation requires.
 #[inline(always)]

@@ -18,7 +18,7 @@ use super::warp::Warp;
 use crate::address_windows::{WINDOW, windows};
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Address, MemSpace};
-use crate::program::fixed;
+use crate::register_file::fixed;
 use crate::semantics::lane::Slot;
 
 /// Writes `v` into the lanes `active` of a 32-bit slot.

@@ -11,9 +11,9 @@ use cupyrite_ptx::ir::{Scope, Semantics};
 use crate::address_windows::{WINDOW, windows};
 use crate::fault_report::LaneFault;
 use crate::kir::MemSpace;
-use crate::program::{Inst, Program};
 use crate::run::context::Context;
 use crate::run::lanes::{LANES, lanes};
+use crate::tier::interpreter::code::{Inst, Program};
 
 /// Decides about the accesses of a launch to memory.
 ///

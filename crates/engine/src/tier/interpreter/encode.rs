@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use cupyrite_ptx::ir::{Space, Special};
 
+use super::code::{
+    self, BACKWARD, CallOp, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind, Program, SPIN,
+    VOTE_NOT, WarpCall, shfl_code, vote_code,
+};
 use crate::address_windows::function_address;
 use crate::build::{CompileError, PlacedModule};
 use crate::kir::{
@@ -11,10 +15,7 @@ use crate::kir::{
     MemOp, MemSpace, ReduxOp, Reg, Source,
 };
 use crate::passes::register_allocation::{Allocation, NONE};
-use crate::program::{
-    self, BACKWARD, CallOp, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind, Program, SPIN,
-    SpecialSlot, VOTE_NOT, WarpCall, fixed, shfl_code, vote_code,
-};
+use crate::register_file::{PrologueOp, RegisterFile, SpecialSlot, fixed};
 use crate::semantics::lane::{OpArgs, Slot};
 use crate::semantics::warp::Operands;
 
@@ -56,10 +57,10 @@ pub fn encode(
     }
     encoder.resolve_calls();
     let mut program = encoder.program;
-    program.file_bytes = file_bytes;
-    program.block_from = allocation.block_from;
-    program.block_to = allocation.block_to;
-    set_values(&mut program, allocation);
+    program.file.bytes = file_bytes;
+    program.file.block_from = allocation.block_from;
+    program.file.block_to = allocation.block_to;
+    set_values(&mut program.file, allocation);
     Ok(program)
 }
 
@@ -91,16 +92,7 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
         builtins: Vec::new(),
         tables: Vec::new(),
         targets: Vec::new(),
-        file_bytes: 0,
-        template: Vec::new(),
-        block_from: 0,
-        block_to: 0,
-        launch_specials: Vec::new(),
-        block_specials: Vec::new(),
-        param_addrs: Vec::new(),
-        hoisted_loads: Vec::new(),
-        launch_prologue: Vec::new(),
-        block_prologue: Vec::new(),
+        file: RegisterFile::default(),
         static_local: kernel.static_local,
         gpu_stack: kernel.gpu_stack,
         largest_recursive_frame: kernel.largest_recursive_frame(),
@@ -117,19 +109,19 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
 }
 
 /// Lists the values that are set before threads run, and fills the template of the register file with those that are known.
-fn set_values(program: &mut Program, allocation: &Allocation) {
-    let mut template = vec![0u8; program.file_bytes as usize];
+fn set_values(file: &mut RegisterFile, allocation: &Allocation) {
+    let mut template = vec![0u8; file.bytes as usize];
     Slot::Pred.broadcast(&mut template, fixed::ONES, u128::from(u32::MAX));
     for &(source, slot, at) in &allocation.values {
         let in_block = (allocation.block_from..allocation.block_to).contains(&at);
         match source {
             Source::Constant(element) => slot.broadcast(&mut template, at, element),
-            Source::ParameterAddress(offset) => program.param_addrs.push((at, offset)),
+            Source::ParameterAddress(offset) => file.parameter_addresses.push((at, offset)),
             Source::Special(special) => {
                 let specials = if in_block {
-                    &mut program.block_specials
+                    &mut file.block_specials
                 } else {
-                    &mut program.launch_specials
+                    &mut file.launch_specials
                 };
                 specials.push(SpecialSlot { special, at, slot });
                 if let Some(of_lane) = lane_value(special) {
@@ -142,7 +134,7 @@ fn set_values(program: &mut Program, allocation: &Allocation) {
             Source::Declared(..) | Source::Temporary | Source::Fixed(_) => {}
         }
     }
-    program.template = template;
+    file.template = template;
 }
 
 /// The value of a special register that depends on the lane alone.
@@ -207,15 +199,24 @@ impl Encoder<'_> {
         }
         for l in &f.hoisted_loads {
             let to = self.located(l.to)?;
-            self.program.hoisted_loads.push(HoistedLoad { to, ..*l });
+            self.program
+                .file
+                .hoisted_loads
+                .push(HoistedLoad { to, ..*l });
         }
         for i in &f.launch_prologue {
-            let inst = self.instruction(i)?;
-            self.program.launch_prologue.push(inst);
+            let Inst { run, args, .. } = self.instruction(i)?;
+            self.program
+                .file
+                .launch_prologue
+                .push(PrologueOp { run, args });
         }
         for i in &f.block_prologue {
-            let inst = self.instruction(i)?;
-            self.program.block_prologue.push(inst);
+            let Inst { run, args, .. } = self.instruction(i)?;
+            self.program
+                .file
+                .block_prologue
+                .push(PrologueOp { run, args });
         }
         self.starts.clear();
         let mut tables = self.program.tables.len();
@@ -263,7 +264,7 @@ impl Encoder<'_> {
         let origin = &f.origins[i.origin as usize];
         self.program.code.push(inst);
         self.program.opcodes.push(Arc::clone(&origin.opcode));
-        self.program.origins.push(program::Origin {
+        self.program.origins.push(code::Origin {
             line: origin.line,
             loc: origin.loc,
             function: self.function as u32,

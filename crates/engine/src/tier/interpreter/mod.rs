@@ -1,41 +1,57 @@
-//! The interpreter's loop: executes one warp until it waits, exits, yields or faults.
+//! The interpreter: executes one warp until it waits, exits, yields or faults.
+//!
+//! [`encode`] turns KIR into its [`code`]; the loop is here.
+
+pub mod code;
+mod encode;
 
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use super::context::{Context, fault};
-use super::lanes::{ALL, LANES, first_lane, lanes};
-use super::memory::model::MemoryModel;
-use super::memory::{fast, general, splat32, splat64};
-use super::warp::{FUEL, FragmentState, SPIN_COST, Warp};
-use super::{
+use super::{Tier, WarpStop};
+use crate::address_windows;
+use crate::build::{CompileError, PlacedModule};
+use crate::fault_report::{FaultKind, LaneFault};
+use crate::kir::Kernel;
+use crate::passes::register_allocation::Allocation;
+use crate::register_file::fixed;
+use crate::run::context::{Context, fault};
+use crate::run::lanes::{LANES, first_lane, lanes};
+use crate::run::memory::model::MemoryModel;
+use crate::run::memory::{fast, general, splat32, splat64};
+use crate::run::warp::{FUEL, FragmentState, SPIN_COST, Warp};
+use crate::run::{
     atomics, block_barrier, builtins, bulk_copy, calls, mbarrier, texture, warp_collectives,
     warp_functions,
 };
-use crate::address_windows;
-use crate::fault_report::{FaultKind, LaneFault};
-use crate::program::{BACKWARD, GUARD_NOT, GUARDED, Inst, InstKind, SPIN, fixed};
+use code::{BACKWARD, GUARD_NOT, GUARDED, Inst, InstKind, Program, SPIN};
 
-/// Why a warp stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WarpStop {
-    /// All lanes have exited.
-    Exited,
-    /// All remaining lanes wait at a block barrier.
-    Waiting,
-    /// No lane can run until the first of those that sleep wakes.
-    Sleeping,
-    /// It has used up its time, or spins.
-    Yield,
-    /// A lane has faulted, or the launch has been stopped.
-    Fault,
+/// The first tier, and the reference for the others.
+#[derive(Debug)]
+pub struct Interpreter;
+
+impl Tier for Interpreter {
+    type Code = Program;
+
+    fn compile(
+        kernel: &Kernel,
+        allocation: &Allocation,
+        placed: &PlacedModule,
+    ) -> Result<Program, CompileError> {
+        encode::encode(kernel, allocation, placed)
+    }
+
+    unsafe fn run<M: MemoryModel>(cx: &mut Context<'_, M>, w: &mut Warp) -> WarpStop {
+        // SAFETY: upheld by the caller.
+        unsafe { run_warp(cx, w) }
+    }
 }
 
 /// Runs `w` with the version of the code for this machine.
 ///
 /// # Safety
 /// The warp has a register file of the program's size and belongs to the block of `cx`.
-pub unsafe fn run_warp(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp) -> WarpStop {
+unsafe fn run_warp(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp) -> WarpStop {
     #[cfg(target_arch = "x86_64")]
     if cx.worker.v3 {
         // SAFETY: the machine has these features; the caller upholds the rest.
@@ -475,18 +491,5 @@ unsafe fn is_space(
     unsafe {
         let p = regs.add(inst.args.dst[0] as usize).cast::<u32>();
         *p = (*p & !active) | (bits & active);
-    }
-}
-
-/// Executes the instructions of a prologue for all lanes. They are lane arithmetic only.
-///
-/// # Safety
-/// `regs` is a register file of the program the instructions belong to.
-pub unsafe fn run_prologue(list: &[Inst], regs: *mut u8) {
-    for i in list {
-        if i.kind == InstKind::Lanes {
-            // SAFETY: upheld by the caller.
-            unsafe { (i.run)(regs, &i.args, ALL) };
-        }
     }
 }

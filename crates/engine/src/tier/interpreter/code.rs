@@ -6,38 +6,16 @@
 
 use std::sync::Arc;
 
-use cupyrite_ptx::ir::{ShflMode, SourceLoc, Special, VoteMode};
+use cupyrite_ptx::ir::{ShflMode, SourceLoc, VoteMode};
 
+use crate::build::{PaddedVariable, PlacedVariable};
 use crate::kir::{
-    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, HoistedLoad, MbarrierOp,
-    MemOp, ReduxOp, TexOp,
+    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, MbarrierOp, MemOp, ReduxOp,
+    TexOp,
 };
-use crate::semantics::lane::{OpArgs, OpFn, Slot};
+use crate::register_file::{RegisterFile, SaveSet, fixed};
+use crate::semantics::lane::{OpArgs, OpFn};
 use crate::semantics::warp::{Operands, WarpFn};
-
-/// Fixed locations of the register file, as byte offsets.
-pub mod fixed {
-    /// The carry flag.
-    pub const CARRY: u32 = 0;
-    /// A predicate that is true in every lane.
-    pub const ONES: u32 = 4;
-    /// Destination of discarded predicates.
-    pub const SINK_PRED: u32 = 8;
-    /// Offset of the current function's frame in local memory, per lane.
-    pub const FRAME: u32 = 64;
-    /// Bytes that `alloca` has added to the current frame, per lane.
-    pub const DYNAMIC: u32 = 192;
-    /// Destination of other discarded results (512 bytes).
-    pub const SINK: u32 = 320;
-    /// `%tid.x`, `.y`, `.z`.
-    pub const TID: [u32; 3] = [832, 960, 1088];
-    /// `%warpid`.
-    pub const WARP_ID: u32 = 1216;
-    /// 64-bit zeros.
-    pub const ZERO: u32 = 1344;
-    /// First byte that is free for registers.
-    pub const END: u32 = 1600;
-}
 
 /// The action of the interpreter for an instruction. A bracketed type describes the operation further; [`Inst::target`]
 /// is its index in the program.
@@ -207,19 +185,6 @@ pub struct WarpCall {
     pub address: Option<Address>,
 }
 
-/// Locations of a function's varying registers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SaveSet {
-    /// Predicates: first and one past the last byte.
-    pub preds: (u32, u32),
-    /// 32-bit slots.
-    pub r32: (u32, u32),
-    /// 64-bit slots.
-    pub r64: (u32, u32),
-    /// 128-bit slots.
-    pub r128: (u32, u32),
-}
-
 /// A function that an indirect call may reach.
 #[derive(Clone, Copy, Debug)]
 pub struct IndirectTarget {
@@ -233,17 +198,6 @@ pub struct IndirectTarget {
     pub gpu_frame: u32,
 }
 
-/// A launch- or block-wide special register, written to the register file before warps run.
-#[derive(Clone, Copy, Debug)]
-pub struct SpecialSlot {
-    /// Register.
-    pub special: Special,
-    /// Location.
-    pub at: u32,
-    /// Shape.
-    pub slot: Slot,
-}
-
 /// Position of an instruction in the PTX and in the source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Origin {
@@ -255,45 +209,6 @@ pub struct Origin {
     pub function: u32,
     /// The variable that it accesses, if the address shows it: an index into [`Program::variables`].
     pub variable: Option<u32>,
-}
-
-/// A variable of a module in device memory.
-#[derive(Clone, Debug)]
-pub struct PlacedVariable {
-    /// Name in the PTX.
-    pub name: String,
-    /// First address.
-    pub base: u64,
-}
-
-/// A variable whose size is not a multiple of its alignment. A load that begins in it may end in the padding, because
-/// compilers widen loads up to the alignment; the value that it returns there is undefined. All other accesses to the
-/// padding are faults.
-#[derive(Clone, Copy, Debug)]
-pub struct PaddedVariable {
-    /// First address.
-    pub base: u64,
-    /// Size in bytes, without the padding.
-    pub size: u64,
-    /// Bytes of padding.
-    pub padding: u64,
-}
-
-impl PaddedVariable {
-    /// Size of the largest load in bytes. More padding cannot be reached.
-    pub const LARGEST: u32 = 32;
-
-    /// Bytes of padding of a variable.
-    pub fn padding(size: u64, align: u32) -> u64 {
-        let unit = u64::from(align.clamp(1, Self::LARGEST));
-        size.next_multiple_of(unit) - size
-    }
-
-    /// Whether a load of `bytes` bytes begins in the variable and ends in it or in its padding.
-    pub fn allows(&self, address: u64, bytes: u32) -> bool {
-        let offset = address.wrapping_sub(self.base);
-        offset < self.size && offset + u64::from(bytes) <= self.size + self.padding
-    }
 }
 
 /// A compiled kernel.
@@ -337,26 +252,8 @@ pub struct Program {
     pub tables: Vec<Vec<u32>>,
     /// Functions that indirect calls may reach.
     pub targets: Vec<IndirectTarget>,
-    /// Size of the register file, a multiple of 64.
-    pub file_bytes: u32,
-    /// Initial contents of the register file: constants.
-    pub template: Vec<u8>,
-    /// Start of the values that change once per block; varying registers lie before it.
-    pub block_from: u32,
-    /// Their end; the rest of the register file does not change during a launch.
-    pub block_to: u32,
-    /// Launch-wide special registers.
-    pub launch_specials: Vec<SpecialSlot>,
-    /// Block-wide special registers.
-    pub block_specials: Vec<SpecialSlot>,
-    /// Slots that hold the address of the parameter bank plus an offset.
-    pub param_addrs: Vec<(u32, u64)>,
-    /// Loads that run once per launch.
-    pub hoisted_loads: Vec<HoistedLoad>,
-    /// Instructions that run once per launch.
-    pub launch_prologue: Vec<Inst>,
-    /// Instructions that run once per block.
-    pub block_prologue: Vec<Inst>,
+    /// The register file.
+    pub file: RegisterFile,
     /// Bytes of local memory that a thread needs without recursion.
     pub static_local: u32,
     /// Bytes of stack that the calls of a thread need on a GPU without recursion, at least.
@@ -393,6 +290,16 @@ pub fn shfl_code(mode: ShflMode) -> u16 {
     }
 }
 
+/// The mode of a `shfl` from [`Inst::aux`].
+pub fn shfl_mode(code: u16) -> ShflMode {
+    match code & 3 {
+        0 => ShflMode::Up,
+        1 => ShflMode::Down,
+        2 => ShflMode::Bfly,
+        _ => ShflMode::Idx,
+    }
+}
+
 /// In [`Inst::aux`] of a `vote`: the predicate is negated.
 pub const VOTE_NOT: u16 = 0x40;
 
@@ -403,5 +310,15 @@ pub fn vote_code(mode: VoteMode) -> u16 {
         VoteMode::Any => 1,
         VoteMode::Uni => 2,
         VoteMode::Ballot => 3,
+    }
+}
+
+/// The mode of a `vote` from [`Inst::aux`].
+pub fn vote_mode(code: u16) -> VoteMode {
+    match code & 3 {
+        0 => VoteMode::All,
+        1 => VoteMode::Any,
+        2 => VoteMode::Uni,
+        _ => VoteMode::Ballot,
     }
 }
