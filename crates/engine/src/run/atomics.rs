@@ -5,9 +5,6 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
-use cupyrite_ptx::ir::{AtomOp, Scope, Semantics, Type};
-use half::{bf16, f16};
-
 use super::context::{Context, ExecResult};
 use super::lanes::lanes;
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
@@ -16,95 +13,10 @@ use super::memory::{
 };
 use super::warp::Warp;
 use crate::kir::Reg;
+use crate::semantics::atomic::combine;
 use crate::semantics::lane::flush;
 use crate::tier::interpreter::code::Inst;
-
-/// Applies `f` to both halves.
-fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
-    u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
-}
-
-/// An operation on half-precision values.
-fn half_op(op: AtomOp, bf: bool) -> impl Fn(u16, u16) -> u16 {
-    move |a, b| {
-        // Rounding twice is exact: f32 has 24 bits, more than twice the 11 of f16 and the 8 of bf16.
-        let (x, y) = if bf {
-            (bf16::from_bits(a).to_f32(), bf16::from_bits(b).to_f32())
-        } else {
-            (f16::from_bits(a).to_f32(), f16::from_bits(b).to_f32())
-        };
-        let r = match op {
-            AtomOp::Min => x.min(y),
-            AtomOp::Max => x.max(y),
-            _ => x + y,
-        };
-        if bf {
-            bf16::from_f32(r).to_bits()
-        } else {
-            f16::from_f32(r).to_bits()
-        }
-    }
-}
-
-/// The value that replaces `old`.
-pub fn combine(op: AtomOp, ty: Type, old: u64, v: u64, v2: u64) -> u64 {
-    use Type::*;
-    let wide = ty.bits() == 64;
-    match op {
-        AtomOp::And => old & v,
-        AtomOp::Or => old | v,
-        AtomOp::Xor => old ^ v,
-        AtomOp::Exch => v,
-        AtomOp::Cas => {
-            if old == v {
-                v2
-            } else {
-                old
-            }
-        }
-        AtomOp::Add => match ty {
-            F32 => u64::from((f32::from_bits(old as u32) + f32::from_bits(v as u32)).to_bits()),
-            F64 => (f64::from_bits(old) + f64::from_bits(v)).to_bits(),
-            F16 => u64::from(half_op(op, false)(old as u16, v as u16)),
-            BF16 => u64::from(half_op(op, true)(old as u16, v as u16)),
-            F16x2 => u64::from(halves(old as u32, v as u32, half_op(op, false))),
-            BF16x2 => u64::from(halves(old as u32, v as u32, half_op(op, true))),
-            _ if wide => old.wrapping_add(v),
-            _ => u64::from((old as u32).wrapping_add(v as u32)),
-        },
-        AtomOp::Inc => {
-            if old as u32 >= v as u32 {
-                0
-            } else {
-                old + 1
-            }
-        }
-        AtomOp::Dec => {
-            if old == 0 || old as u32 > v as u32 {
-                v
-            } else {
-                old - 1
-            }
-        }
-        AtomOp::Min | AtomOp::Max => {
-            let max = op == AtomOp::Max;
-            match ty {
-                S32 => u64::from(pick(max, old as i32, v as i32) as u32),
-                S64 => pick(max, old as i64, v as i64) as u64,
-                F16 => u64::from(half_op(op, false)(old as u16, v as u16)),
-                BF16 => u64::from(half_op(op, true)(old as u16, v as u16)),
-                F16x2 => u64::from(halves(old as u32, v as u32, half_op(op, false))),
-                BF16x2 => u64::from(halves(old as u32, v as u32, half_op(op, true))),
-                _ => pick(max, old, v),
-            }
-        }
-        AtomOp::Popc => old,
-    }
-}
-
-fn pick<T: Ord>(max: bool, a: T, b: T) -> T {
-    if max { a.max(b) } else { a.min(b) }
-}
+use cupyrite_ptx::ir::{AtomOp, Scope, Semantics, Type};
 
 const RELAXED: Ordering = Ordering::Relaxed;
 

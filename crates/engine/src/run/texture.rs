@@ -2,7 +2,6 @@
 
 use cupyrite_ptx::ir::{Scope, Semantics, Type};
 
-use super::atomics::combine;
 use super::context::{Context, ExecResult, fault};
 use super::lanes::{LANES, lanes};
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
@@ -11,6 +10,7 @@ use super::texture_cache::CachedObject;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Reg, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
+use crate::semantics::atomic::combine;
 use crate::semantics::lane::Slot;
 use crate::texture::objects::Object;
 use crate::texture::{
