@@ -106,13 +106,41 @@ def test_an_empty_unknown_variable_counts_as_unset():
 
 
 @pytest.mark.parametrize(
-    "name, value", [("CUPYRITE_CPU_THREADS", "x"), ("CUPYRITE_CPU_MEMORY", "2 GiB"), ("CUPYRITE_CPU_DEVICES", "17")]
+    "name, value",
+    [
+        ("CUPYRITE_CPU_THREADS", "x"),
+        ("CUPYRITE_CPU_MEMORY", "2 GiB"),
+        ("CUPYRITE_CPU_DEVICES", "17"),
+        ("CUPYRITE_CPU_DUMP", "kir:inlining"),
+        ("CUPYRITE_CPU_DUMP", "ptx"),
+    ],
 )
 def test_invalid_setting_of_the_cpu_device_fails_initialization(name, value):
     code = "from cuda.bindings import driver; print(driver.cuInit(0)[0].name)"
     done = python(code, **{name: value}, CUPYRITE_DEVICE="cpu")
     assert done.stdout == "CUDA_ERROR_INVALID_VALUE\n", done
     assert f"{name}='{value}': expected " in done.stderr
+
+
+@pytest.mark.parametrize("dump, ends", [("kir", "register_allocation"), ("kir:build", "build")])
+def test_the_cpu_device_dumps_the_kernels_that_it_compiles(dump, ends, tmp_path):
+    code = """
+        from cuda.core import Device, LaunchConfig, ObjectCode, launch
+        device = Device()
+        device.set_current()
+        ptx = b".version 8.0\\n.target sm_75\\n.address_size 64\\n"
+        ptx += b".visible .entry used() { ret; } .visible .entry unused() { ret; }"
+        kernel = ObjectCode.from_ptx(ptx).get_kernel("used")
+        launch(device.default_stream, LaunchConfig(grid=1, block=1), kernel)
+        device.sync()
+        print("done")
+    """
+    folder = tmp_path / "dumps"
+    done = python(code, CUPYRITE_DEVICE="cpu", CUPYRITE_CPU_DUMP=dump, CUPYRITE_CPU_DUMP_FOLDER=str(folder))
+    assert done.stdout == "done\n", done
+    assert [f.name for f in folder.iterdir()] == [f"used.{ends}.kir"]
+    text = (folder / f"used.{ends}.kir").read_text()
+    assert text.startswith("function used: frame 0\n") and "return" in text
 
 
 @pytest.mark.cpu
