@@ -108,6 +108,7 @@ pub fn function(
         names: of.body.regs.iter().map(|r| r.name.clone()).collect(),
         registers: b.registers,
         blocks: b.blocks,
+        reconvergence: Vec::new(),
         origins: b.origins,
         hoisted_loads: Vec::new(),
         launch_prologue: Vec::new(),

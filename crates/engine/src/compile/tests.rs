@@ -111,6 +111,30 @@ function k: frame 0
 }
 
 #[test]
+fn lanes_meet_behind_the_branches_that_part_them() {
+    let text = body(
+        "setp.eq.u32 %p1, %r1, 0; @%p1 bra THEN;
+        add.u32 %r2, %r2, 1; bra BEHIND;
+        THEN: setp.eq.u32 %p2, %r1, 7; @%p2 exit;
+        sub.u32 %r2, %r2, 1;
+        BEHIND: setp.lt.u32 %p3, %r2, 9; @%p3 bra BEHIND; ret;",
+        "control_flow",
+    );
+    let blocks: Vec<&str> = text.lines().filter(|l| l.starts_with("  block")).collect();
+    // Nothing waits for lanes that exit in block 2.
+    let expected = [
+        "  block 0 -> 2, 1, meet at 4",
+        "  block 1 -> 4",
+        "  block 2 -> 3",
+        "  block 3 -> 4",
+        "  block 4 -> 4, 5, meet at 5",
+        "  block 5",
+        "  block 6",
+    ];
+    assert_eq!(blocks, expected, "{text}");
+}
+
+#[test]
 fn a_sum_that_is_used_otherwise_stays() {
     let used = format!(
         "{} st.global.u64 [%rd4], %rd5; ret;",

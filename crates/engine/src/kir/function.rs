@@ -49,6 +49,9 @@ pub struct Function {
     pub names: Vec<String>,
     /// Blocks in the order of the PTX, the entry first. The last one ends the function.
     pub blocks: Vec<Block>,
+    /// For each block, where the lanes that leave it in different ways come together; `None` if control leaves it in one way,
+    /// or if they meet at the end of the function. Empty before the pass that finds them.
+    pub reconvergence: Vec<Option<BlockId>>,
     /// The instructions of the PTX that [`Instruction::origin`] refers to.
     pub origins: Vec<Origin>,
     /// Loads that run once per launch.

@@ -60,6 +60,9 @@ impl Display for Function {
             for (k, s) in successors.iter().enumerate() {
                 write!(f, "{}{}", if k == 0 { " -> " } else { ", " }, s.0)?;
             }
+            if let Some(Some(meet)) = self.reconvergence.get(n) {
+                write!(f, ", meet at {}", meet.0)?;
+            }
             writeln!(f)?;
             self.list(f, &b.instructions)?;
         }

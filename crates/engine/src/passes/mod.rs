@@ -3,6 +3,7 @@
 //! [`PASSES`] lists them in order; each has a file. Register allocation comes after them, because it concerns all functions
 //! of a kernel.
 
+mod control_flow;
 mod liveness;
 pub mod register_allocation;
 mod spin_loops;
@@ -23,7 +24,7 @@ pub struct Pass {
 }
 
 /// The passes in order.
-pub const PASSES: [Pass; 3] = [
+pub const PASSES: [Pass; 4] = [
     Pass {
         name: "uniformity",
         run: uniformity::hoist_uniform,
@@ -35,6 +36,10 @@ pub const PASSES: [Pass; 3] = [
     Pass {
         name: "spin_loops",
         run: spin_loops::mark_spin_loops,
+    },
+    Pass {
+        name: "control_flow",
+        run: control_flow::find_reconvergence_points,
     },
 ];
 
