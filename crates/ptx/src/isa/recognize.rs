@@ -181,7 +181,7 @@ pub(crate) fn recognize(first: &str, words: &[&str]) -> Result<Recognized, Unrec
 /// Names the modifiers that a rule rejects together.
 fn illegal(rule: &Rule, used: usize, words: &[&str]) -> Unrecognized {
     let meant = |word: &&str| rule.words.iter().any(|one| one.contains(word));
-    let last = words.iter().rposition(|word| meant(word)).unwrap_or(0);
+    let last = words.iter().rposition(&meant).unwrap_or(0);
     let others: Vec<String> = (words[..last].iter().filter(|word| meant(word)))
         .map(|word| format!("'.{word}'"))
         .collect();
