@@ -13,7 +13,7 @@ mod tests;
 mod uniformity;
 
 use crate::build::CompileError;
-use crate::kir::{Block, Function, Instruction, Kernel, verify};
+use crate::kir::{Function, Kernel, verify};
 
 /// A pass.
 pub struct Pass {
@@ -68,36 +68,12 @@ pub fn run(
     Ok(())
 }
 
-/// The instructions of a function in order, as a pass that removes some of them sees them.
-struct Flattened {
-    instructions: Vec<Instruction>,
-    /// End of each block, as an index into `instructions`.
-    ends: Vec<usize>,
-}
-
-impl Flattened {
-    /// Takes the instructions of a function.
-    fn take(f: &mut Function) -> Self {
-        let mut instructions = Vec::with_capacity(f.instructions().count());
-        let mut ends = Vec::with_capacity(f.blocks.len());
-        for b in &mut f.blocks {
-            instructions.append(&mut b.instructions);
-            ends.push(instructions.len());
-        }
-        Self { instructions, ends }
-    }
-
-    /// Gives the function its instructions back, without those that `omitted` says.
-    fn put_back(self, f: &mut Function, omitted: &[bool]) {
-        let mut rest = self.instructions.into_iter().zip(omitted);
-        let mut from = 0;
-        for (block, end) in f.blocks.iter_mut().zip(self.ends) {
-            let own = rest.by_ref().take(end - from);
-            let instructions = own.filter(|(_, omitted)| !**omitted).map(|(i, _)| i);
-            *block = Block {
-                instructions: instructions.collect(),
-            };
-            from = end;
-        }
+/// Removes instructions of a function. `omitted` says for each, in order, whether to.
+fn remove(f: &mut Function, omitted: &[bool]) {
+    let mut omitted = omitted.iter();
+    for block in &mut f.blocks {
+        block
+            .instructions
+            .retain(|_| !omitted.next().copied().unwrap_or(false));
     }
 }

@@ -2,7 +2,7 @@
 
 use cupyrite_ptx::ir::Op;
 
-use super::Flattened;
+use super::remove;
 use super::uniformity::count_definitions;
 use crate::build::CompileError;
 use crate::kir::{Action, Function, Instruction, MemSpace, Reg, Register, Role, Uniformity};
@@ -31,10 +31,9 @@ pub fn split_addresses(f: &mut Function) -> Result<(), CompileError> {
             _ => {}
         }
     }
-    let mut flat = Flattened::take(f);
-    let definitions = count_definitions(f.registers.len(), &flat.instructions);
+    let definitions = count_definitions(f);
     let mut uses = vec![0u32; f.registers.len()];
-    for i in &flat.instructions {
+    for i in f.instructions() {
         i.guard
             .iter()
             .for_each(|g| uses[g.predicate.at as usize] += 1);
@@ -44,12 +43,11 @@ pub fn split_addresses(f: &mut Function) -> Result<(), CompileError> {
     // Sums since the last branch target whose parts have not been overwritten.
     let mut sums: Vec<Sum> = Vec::new();
     let mut saved_uses = vec![0u32; f.registers.len()];
-    let mut from = 0;
-    for (block, &end) in flat.ends.iter().enumerate() {
+    for (block, b) in f.blocks.iter_mut().enumerate() {
         if targets[block] {
             sums.clear();
         }
-        for i in &mut flat.instructions[from..end] {
+        for i in &mut b.instructions {
             if let Some(address) = i.action.address_mut()
                 && matches!(address.space, MemSpace::Generic | MemSpace::Global)
                 && let Some(s) = sums.iter().find(|s| s.result == address.base)
@@ -72,16 +70,15 @@ pub fn split_addresses(f: &mut Function) -> Result<(), CompileError> {
                 sums.push(sum);
             }
         }
-        from = end;
     }
     let unused = |r: &Reg| {
         let r = r.at as usize;
         saved_uses[r] > 0 && saved_uses[r] == uses[r]
     };
-    let omitted: Vec<bool> = (flat.instructions.iter())
+    let omitted: Vec<bool> = (f.instructions())
         .map(|i| uniform_sum(i, &definitions, &f.registers).is_some_and(|s| unused(&s.result)))
         .collect();
-    flat.put_back(f, &omitted);
+    remove(f, &omitted);
     Ok(())
 }
 

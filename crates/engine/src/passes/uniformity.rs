@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use cupyrite_ptx::ir::{Op, Special};
 
-use super::Flattened;
+use super::remove;
 use crate::build::CompileError;
 use crate::kir::{
     Action, Fixed, Function, HoistedLoad, Instruction, LaneOp, MemOp, Reg, Register, Role, Source,
@@ -25,7 +25,7 @@ struct Readers {
 }
 
 impl Readers {
-    fn new(registers: usize, instructions: &[Instruction]) -> Self {
+    fn new(registers: usize, instructions: &[&Instruction]) -> Self {
         let mut starts = vec![0u32; registers + 1];
         for i in instructions {
             for_each_read(i, |r| starts[r.at as usize + 1] += 1);
@@ -60,9 +60,9 @@ fn for_each_read(i: &Instruction, mut f: impl FnMut(Reg)) {
 }
 
 /// Number of instructions that write each register.
-pub fn count_definitions(registers: usize, instructions: &[Instruction]) -> Vec<u32> {
-    let mut definitions = vec![0u32; registers];
-    for i in instructions {
+pub fn count_definitions(f: &Function) -> Vec<u32> {
+    let mut definitions = vec![0u32; f.registers.len()];
+    for i in f.instructions() {
         i.action.for_each(&mut |role, r| {
             definitions[r.at as usize] += u32::from(role == Role::Write);
         });
@@ -72,16 +72,15 @@ pub fn count_definitions(registers: usize, instructions: &[Instruction]) -> Vec<
 
 /// Hoists the definitions of uniform registers.
 pub fn hoist_uniform(f: &mut Function) -> Result<(), CompileError> {
-    let flat = Flattened::take(f);
-    let instructions = &flat.instructions;
-    let definitions = count_definitions(f.registers.len(), instructions);
-    let readers = Readers::new(f.registers.len(), instructions);
+    let definitions = count_definitions(f);
+    let instructions: Vec<&Instruction> = f.blocks.iter().flat_map(|b| &b.instructions).collect();
+    let readers = Readers::new(f.registers.len(), &instructions);
     let mut omitted = vec![false; instructions.len()];
     // Instructions to look at, in order; later those that read a register that has been found to be uniform.
     let mut queue: VecDeque<u32> = (0..instructions.len() as u32).collect();
     while let Some(n) = queue.pop_front() {
         let n = n as usize;
-        let i = &instructions[n];
+        let i = instructions[n];
         if omitted[n] || i.guard.is_some() {
             continue;
         }
@@ -119,7 +118,7 @@ pub fn hoist_uniform(f: &mut Function) -> Result<(), CompileError> {
             queue.extend(readers.filter(|reader| !omitted[*reader as usize]));
         }
     }
-    flat.put_back(f, &omitted);
+    remove(f, &omitted);
     Ok(())
 }
 
