@@ -296,7 +296,7 @@ impl<'m> FunctionBuilder<'_, 'm> {
     }
 
     fn instruction(&mut self, i: &Instr) -> Result<(), CompileError> {
-        if i.form.support == Support::Refused {
+        if i.support() == Support::Refused {
             return Err(self.unimplemented(i));
         }
         match i.op.class() {

@@ -6,7 +6,7 @@ use super::module::{Pos, RegId, SourceLoc};
 use super::opcode::{Destination, OpClass};
 use super::operand::Operand;
 use super::types::{Space, Type};
-use crate::isa::{Form, Op, Word};
+use crate::isa::{Form, Op, Support, Word};
 
 /// One instruction.
 #[derive(Clone, Debug)]
@@ -39,6 +39,23 @@ impl Instr {
             Destination::First => true,
             Destination::None => false,
             Destination::ByForm => self.form.operands.first().is_some_and(|o| o.written),
+        }
+    }
+
+    /// What the CPU device does with it.
+    pub fn support(&self) -> Support {
+        let mut refusals = self.op.row().rules.iter();
+        if !refusals.any(|rule| rule.support == Support::Refused) {
+            return self.form.support;
+        }
+        let spelling = self.mnemonic();
+        let words: Vec<&str> = spelling.split('.').skip(1).collect();
+        let mut rules = self.op.row().rules.iter();
+        let refused = rules.any(|r| r.support == Support::Refused && r.applies(&words));
+        if refused {
+            Support::Refused
+        } else {
+            self.form.support
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Form, Gate, Item, Op, OperandKind, OperandSpec, Presence, Recognized, Rule, recognize,
+    Form, Gate, Item, Op, OperandKind, OperandSpec, Presence, Recognized, Rule, Support, recognize,
 };
 use crate::ir::{Space, Type};
 
@@ -39,6 +39,19 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// What the CPU device does with it.
+    pub fn support(&self) -> Support {
+        let refused = self
+            .rules
+            .iter()
+            .any(|rule| rule.support == Support::Refused);
+        if refused {
+            Support::Refused
+        } else {
+            self.form.support
+        }
+    }
+
     /// The requirements of the form and of the modifiers.
     pub fn gates(&self) -> impl Iterator<Item = &'static Gate> {
         std::iter::once(&self.form.gate).chain(self.rules.iter().map(|rule| &rule.gate))
