@@ -71,13 +71,39 @@ fn module((major, minor): (u32, u32), target: &str, instruction: &str) -> String
     )
 }
 
-fn main() {
+/// What the parser says about an instruction in a module of this version and target; nothing if it accepts it.
+fn message(version: (u32, u32), target: &str, instruction: &str) -> String {
+    let text = module(version, target, instruction);
+    cupyrite_ptx::parse(&text).map_or_else(
+        |error| error.to_string().replace('\n', " "),
+        |_| String::new(),
+    )
+}
+
+/// Reads `target`, `version` and an instruction from each line, separated by tabs, and prints what the parser says.
+fn check() -> std::io::Result<()> {
+    for line in std::io::stdin().lines() {
+        let line = line?;
+        let mut fields = line.splitn(3, '\t');
+        let mut field = || fields.next().unwrap_or("");
+        let (target, version, instruction) = (field(), field(), field());
+        let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+        let version = (major.parse().unwrap_or(0), minor.parse().unwrap_or(0));
+        println!("{}", message(version, target, instruction));
+    }
+    Ok(())
+}
+
+fn main() -> std::io::Result<()> {
+    if std::env::args().any(|a| a == "--check") {
+        return check();
+    }
     if !std::env::args().any(|a| a == "--mutations") {
         for sample in Op::ALL.iter().flat_map(|op| samples(*op)) {
             let ((major, minor), target) = oldest(&sample);
             println!("{target}\t{major}.{minor}\t{}", sample.text);
         }
-        return;
+        return Ok(());
     }
     for op in Op::ALL {
         let same = samples(*op).into_iter().map(|sample| sample.text);
@@ -94,4 +120,5 @@ fn main() {
             println!("{legal}\t{text}");
         }
     }
+    Ok(())
 }
