@@ -13,6 +13,7 @@ mod links;
 mod lint;
 mod names;
 mod policy;
+mod ptxas;
 mod report;
 mod testing;
 
@@ -86,6 +87,11 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 "fuzz [--seconds N] [TARGET]",
                 "fuzz the PTX parser with cargo-fuzz (60 s)",
                 testing::fuzz,
+            ),
+            (
+                "ptxas [--all] [PTXAS]",
+                "compare the instruction table with NVIDIA's assembler (PTXAS, on PATH or from PyPI; minutes)",
+                ptxas::ptxas,
             ),
         ],
     ),
