@@ -60,6 +60,7 @@ const PACKED: &[(&str, u32)] = &[
     ("e3m2x2", 16),
     ("e2m1x4", 16),
     ("s2f6x2", 16),
+    ("ue5m3x2", 16),
     ("e4m3x4", 32),
     ("e5m2x4", 32),
     ("e2m3x4", 32),
@@ -272,6 +273,7 @@ fn operand(operand: &Operand, words: &mut BTreeSet<String>) -> String {
             type_of(ty).unwrap_or_else(|| panic!("no type '{ty}'"))
         ),
         OperandKind::Address => "Address".into(),
+        OperandKind::Sink => "Sink".into(),
         OperandKind::Immediate(values, range) => {
             format!("Immediate {{ values: &{values:?}, range: {range} }}")
         }

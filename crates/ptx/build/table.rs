@@ -107,6 +107,8 @@ pub enum OperandKind {
     /// This type.
     Fixed(String),
     Address,
+    /// `_`: nothing is written.
+    Sink,
     /// An integer literal: one of these values, or in the range of the first to the last; any, if there are none.
     Immediate(Vec<i64>, bool),
     Any,
@@ -410,6 +412,7 @@ impl Table {
                 OperandKind::Immediate(values.collect::<Result<_, _>>()?, range)
             }
             "any" => OperandKind::Any,
+            "_" => OperandKind::Sink,
             _ if kind.starts_with('~') => OperandKind::Sized(index(&kind[1..])?),
             _ if kind.starts_with('+') => OperandKind::Wide(index(&kind[1..])?),
             _ if kind.starts_with(|c: char| c.is_ascii_digit()) => OperandKind::Typed(index(kind)?),

@@ -189,6 +189,8 @@ pub enum OperandKind {
     Fixed(Type),
     /// An address in brackets.
     Address,
+    /// `_`: nothing is written.
+    Sink,
     /// An integer literal: one of these values, or in the range from the first to the last; any, if there are none.
     Immediate {
         /// The values, or the ends of the range.

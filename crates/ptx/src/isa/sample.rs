@@ -14,7 +14,7 @@ pub const VARIABLES: &str =
 /// Declarations of the registers and variables that the samples name, for the body of a kernel with the parameter
 /// `.param .b64 kernel_parameter`.
 pub const DECLARATIONS: &str = "\
-.reg .pred p<20>; .reg .b16 h<20>; .reg .b32 r<20>; .reg .b64 l<20>; .reg .f32 f<20>; .reg .f64 d<20>;
+.reg .pred p<20>; .reg .b8 c<20>; .reg .b16 h<20>; .reg .b32 r<20>; .reg .b64 l<20>; .reg .f32 f<20>; .reg .f64 d<20>;
 .shared .align 16 .b8 shared_bytes[256]; .local .align 16 .b8 local_bytes[256];
 ";
 
@@ -234,7 +234,7 @@ fn address(n: usize, found: &Recognized, words: &[&str]) -> &'static str {
         Some(Space::Shared | Space::SharedCluster) => "[shared_bytes]",
         Some(Space::Const) => "[const_bytes]",
         Some(Space::Local) => "[local_bytes]",
-        Some(Space::Param) if words.contains(&"param::func") => "[call_parameter]",
+        Some(Space::Param) if found.op == Op::St || words.contains(&"param::func") => "[call_parameter]",
         Some(Space::Param) => "[kernel_parameter]",
         Some(_) => "[global_bytes]",
         None => "[l1]",
@@ -251,11 +251,15 @@ fn operand(
     let ty = |index: usize| found.types.get(index).copied().unwrap_or(Type::B32);
     let doubled = |t: Type| if t.bits() == 16 { Type::B32 } else { Type::B64 };
     let one = |n: usize| match spec.kind {
+        OperandKind::Typed(index) if ty(index).bits() <= 8 && ty(index) != Type::Pred => {
+            format!("c{n}")
+        }
         OperandKind::Typed(index) | OperandKind::Sized(index) => register(ty(index), n),
         OperandKind::Wide(index) => register(ty(index), n),
         OperandKind::Doubled => register(doubled(ty(0)), n),
         OperandKind::Fixed(t) => register(t, n),
         OperandKind::Address => String::new(),
+        OperandKind::Sink => "_".to_string(),
         OperandKind::Immediate { values, .. } => values.first().unwrap_or(&0).to_string(),
         OperandKind::Any => format!("r{n}"),
     };

@@ -10,7 +10,7 @@ use crate::isa::{Gate, Recognized};
 use crate::parse::Parser;
 use crate::parse::lexer::Token;
 use crate::parse::operand_requirement::OperandRequirement::{
-    self, Address, Any, Bits, Immediate, Is, Pred, Size, Wide,
+    self, Address, Any, Bits, Immediate, Is, Pred, Sink, Size, Wide,
 };
 use crate::textures::TextureForm;
 
@@ -124,6 +124,10 @@ impl<'t> Parser<'t> {
         if instr.form.open {
             return Ok(());
         }
+        if instr.op == Op::Mov && instr.mods.vector > 1 {
+            return (0..instr.operands.len())
+                .try_for_each(|i| self.element_count(&function.body, instr, i));
+        }
         self.vector_length(&function.body, instr)?;
         self.narrow_address(&function.body, instr)
     }
@@ -187,9 +191,14 @@ impl<'t> Parser<'t> {
 
     /// Checks that a load or store names as many registers as it moves elements.
     fn vector_length(&self, body: &Body, instr: &Instr) -> Result<(), Error> {
-        let Some(data) = instr.data_operand() else {
-            return Ok(());
-        };
+        match instr.data_operand() {
+            Some(data) => self.element_count(body, instr, data),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that an operand has as many elements as the instruction moves.
+    fn element_count(&self, body: &Body, instr: &Instr, data: usize) -> Result<(), Error> {
         let length = match instr.operands.get(data) {
             Some(Operand::Vector(elements)) => elements.len(),
             Some(Operand::Reg(r)) => body.regs[r.0 as usize].vector as usize,
@@ -354,7 +363,7 @@ fn register_fits(requirement: OperandRequirement, ty: Type, bits: u32) -> bool {
     match requirement {
         Any => true,
         Pred => ty == Type::Pred,
-        Address | Immediate(..) => false,
+        Address | Sink | Immediate(..) => false,
         _ if ty == Type::Pred => false,
         Bits(n) => bits == n,
         Size(t) => bits == t.bits(),
@@ -374,6 +383,7 @@ fn wanted(requirement: OperandRequirement) -> String {
         Any => "an operand".to_string(),
         Pred => "a predicate".to_string(),
         Address => "an address in brackets".to_string(),
+        Sink => "'_'".to_string(),
         Immediate([], _) => "an integer constant".to_string(),
         Immediate(values, true) => format!(
             "an integer constant from {} to {}",

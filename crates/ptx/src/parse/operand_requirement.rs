@@ -18,6 +18,8 @@ pub(crate) enum OperandRequirement {
     Wide(Type),
     /// An address in brackets.
     Address,
+    /// `_`.
+    Sink,
     /// An integer literal: one of these values, or in the range from the first to the last; any, if there are none.
     Immediate(&'static [i64], bool),
     /// Not checked.
@@ -38,7 +40,9 @@ fn doubled(ty: Type) -> Option<Type> {
 impl OperandRequirement {
     /// The requirement of an operand of an instruction with these types.
     pub fn of(spec: &OperandSpec, types: &[Type]) -> OperandRequirement {
-        use OperandRequirement::{Address, Any, Bits, Immediate, Is, Pred, Size, Wide};
+        use OperandRequirement::{
+            Address, Any, Bits, Immediate, Is, Pred, Sink, Size, Wide,
+        };
         let ty = |n: usize| types.get(n).copied();
         let found = match spec.kind {
             OperandKind::Typed(n) => ty(n).map(|t| if t == Type::Pred { Pred } else { Is(t) }),
@@ -49,6 +53,7 @@ impl OperandRequirement {
             OperandKind::Fixed(t @ (Type::B32 | Type::B64)) => Some(Bits(t.bits())),
             OperandKind::Fixed(t) => Some(Is(t)),
             OperandKind::Address => Some(Address),
+            OperandKind::Sink => Some(Sink),
             OperandKind::Immediate { values, range } => Some(Immediate(values, range)),
             OperandKind::Any => Some(Any),
         };
