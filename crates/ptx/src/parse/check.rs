@@ -115,6 +115,10 @@ impl<'t> Parser<'t> {
                 }
                 continue;
             }
+            if matches!(operand, Operand::Pair(..)) && !spec.pair && instr.op == Op::Setp {
+                let message = format!("'{}' writes one predicate", instr.mnemonic());
+                return Err(self.error(token, message));
+            }
             if spec.elements > 0 {
                 self.vector_fits(&function.body, operand, spec.elements, requirement, token)?;
             } else {
@@ -354,6 +358,11 @@ impl<'t> Parser<'t> {
     }
 }
 
+fn is_untyped(ty: Type) -> bool {
+    use Type::*;
+    matches!(ty, B8 | B16 | B32 | B64 | B128)
+}
+
 fn is_float(ty: Type) -> bool {
     matches!(ty, Type::F32 | Type::F64)
 }
@@ -370,6 +379,10 @@ fn register_fits(requirement: OperandRequirement, ty: Type, bits: u32) -> bool {
         Wide(t) if is_float(t) && is_float(ty) => bits == t.bits(),
         Wide(t) => {
             bits >= t.bits() && !(is_integer(t) && is_float(ty) || is_float(t) && is_integer(ty))
+        }
+        // Formats without registers of their own type take untyped ones.
+        Is(t) if !(is_integer(t) || is_float(t) || is_untyped(t)) => {
+            bits == t.bits() && (ty == t || is_untyped(ty))
         }
         Is(t) => {
             bits == t.bits() && !(is_integer(t) && is_float(ty) || is_float(t) && is_integer(ty))

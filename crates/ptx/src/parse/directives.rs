@@ -37,6 +37,7 @@ const ARCHITECTURES: &[(u32, bool)] = &[
     (100, true),
     (101, true),
     (103, true),
+    (107, true),
     (110, true),
     (120, true),
     (121, true),

@@ -67,7 +67,11 @@ impl Form {
         let count = |wanted: &dyn Fn(Presence) -> bool| {
             self.operands.iter().filter(|o| wanted(o.presence)).count()
         };
-        let least = count(&|p| p == Presence::Always);
+        let least = count(&|p| match p {
+            Presence::With(word) => mods.other.contains(&word),
+            Presence::Always => true,
+            Presence::Optional => false,
+        });
         let most = count(&|p| match p {
             Presence::With(word) => mods.other.contains(&word),
             Presence::Always | Presence::Optional => true,
