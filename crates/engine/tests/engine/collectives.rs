@@ -770,7 +770,7 @@ DONE: ",
     assert_eq!(first, (1..=32).collect::<Vec<u32>>());
     assert_eq!(got[32..], [0; 32]);
     for (count, body) in [
-        (1, "mbarrier.arrive.shared.b64 %rd4, [%r2], 2;"),
+        (1, "mbarrier.arrive.noComplete.shared.b64 %rd4, [%r2], 2;"),
         (0, ""),
         (5, "mbarrier.arrive.noComplete.shared.b64 %rd4, [%r2], 5;"),
     ] {

@@ -6,6 +6,7 @@ mod control;
 mod convergence;
 mod faults;
 mod harness;
+mod instruction_table;
 mod memory;
 mod memory_model;
 mod mutations;

@@ -17,13 +17,23 @@ use super::{OpArgs, OperandRef, OperandSlot, Selected, Slot, select};
 use cupyrite_ptx::ir::{Instr, Operand, RegId, Register, Type};
 use values::Rng;
 
-/// Parses one instruction with registers `%p`, `%h` (16 bits), `%r` (32), `%d` (64), `%q` (128), numbered 0 to 7.
-fn parse(instruction: &str) -> (Instr, Vec<Register>) {
-    let text = format!(
+/// A module with one instruction, and registers `%p`, `%h` (16 bits), `%r` (32), `%d` (64), `%q` (128), numbered 0 to 7.
+fn module(instruction: &str) -> String {
+    format!(
         ".version 9.0\n.target sm_100\n.address_size 64\n.func t()\n{{\n.reg .pred %p<8>; .reg .b16 %h<8>; \
          .reg .b32 %r<8>; .reg .b64 %d<8>; .reg .b128 %q<8>;\n{instruction}\nret;\n}}\n"
-    );
-    let module = cupyrite_ptx::parse(&text).unwrap_or_else(|e| panic!("{instruction}: {e}"));
+    )
+}
+
+/// Whether PTX has the instruction.
+fn exists(instruction: &str) -> bool {
+    cupyrite_ptx::parse(&module(instruction)).is_ok()
+}
+
+/// Parses one instruction.
+fn parse(instruction: &str) -> (Instr, Vec<Register>) {
+    let module =
+        cupyrite_ptx::parse(&module(instruction)).unwrap_or_else(|e| panic!("{instruction}: {e}"));
     let body = module.functions[0].body.clone().expect("a body");
     (body.instrs[0].clone(), body.regs)
 }
