@@ -727,6 +727,8 @@ START: bar.sync 0;
     ret;"
         ),
     );
+    // Counts of arrivals need sm_90.
+    let ptx = ptx.replace("sm_89", "sm_90");
     Launch::new(1, 64).run(&ptx, &[out.addr])?;
     Ok(out.get())
 }

@@ -234,7 +234,9 @@ fn address(n: usize, found: &Recognized, words: &[&str]) -> &'static str {
         Some(Space::Shared | Space::SharedCluster) => "[shared_bytes]",
         Some(Space::Const) => "[const_bytes]",
         Some(Space::Local) => "[local_bytes]",
-        Some(Space::Param) if found.op == Op::St || words.contains(&"param::func") => "[call_parameter]",
+        Some(Space::Param) if found.op == Op::St || words.contains(&"param::func") => {
+            "[call_parameter]"
+        }
         Some(Space::Param) => "[kernel_parameter]",
         Some(_) => "[global_bytes]",
         None => "[l1]",

@@ -40,9 +40,7 @@ fn doubled(ty: Type) -> Option<Type> {
 impl OperandRequirement {
     /// The requirement of an operand of an instruction with these types.
     pub fn of(spec: &OperandSpec, types: &[Type]) -> OperandRequirement {
-        use OperandRequirement::{
-            Address, Any, Bits, Immediate, Is, Pred, Sink, Size, Wide,
-        };
+        use OperandRequirement::{Address, Any, Bits, Immediate, Is, Pred, Sink, Size, Wide};
         let ty = |n: usize| types.get(n).copied();
         let found = match spec.kind {
             OperandKind::Typed(n) => ty(n).map(|t| if t == Type::Pred { Pred } else { Is(t) }),
