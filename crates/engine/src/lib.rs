@@ -34,7 +34,7 @@ pub use load::{
     Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo, Unit, check_unit, link_units,
     undefined_functions,
 };
-pub use run::grid::{LaunchSpec, launch, launch_with};
+pub use run::grid::{LaunchSpec, launch, launch_clusters, launch_with};
 pub use run::{
     AccessKind, Bounds, GraphLauncher, LaneAccess, MemoryModel, PrintfSink, StateSpace, WarpAccess,
 };

@@ -2,6 +2,8 @@
 
 /// Threads of a block.
 pub const MAX_THREADS: u32 = 1024;
+/// Blocks of a cluster, if the kernel allows more than the portable 8.
+pub const MAX_CLUSTER: u32 = 16;
 /// Shared memory of a block in bytes, static and dynamic.
 pub const MAX_SHARED: u32 = 227 << 10;
 /// Shared memory of each block that system software reserves on GPUs of compute capability 8.0 and later, in bytes.

@@ -16,6 +16,7 @@ fn special_slot(s: Special) -> Slot {
         | Special::GridId
         | Special::CurrentGraphExec
         | Special::Pm64(_) => Slot::R64,
+        Special::IsExplicitCluster => Slot::Pred,
         _ => Slot::R32,
     }
 }
@@ -46,10 +47,8 @@ fn special_uniformity(s: Special) -> Option<Uniformity> {
         | CurrentGraphExec
         | EnvReg(_)
         | Pm(_)
-        | Pm64(_)
-        | ClusterCtaId(_)
-        | ClusterCtaRank => Uniformity::Launch,
-        Ctaid(_) | ClusterId(_) | SmId => Uniformity::Block,
+        | Pm64(_) => Uniformity::Launch,
+        Ctaid(_) | ClusterId(_) | ClusterCtaId(_) | ClusterCtaRank | SmId => Uniformity::Block,
         Tid(_) | WarpId => Uniformity::Varying,
         Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi => return None,
     })

@@ -1,4 +1,4 @@
-//! A block: its warps and register files. One worker at a time runs a block, and a block can yield to another.
+//! A block: its warps and register files. The worker that runs its cluster runs it, and a block can yield to another.
 
 use std::time::Instant;
 
@@ -80,16 +80,9 @@ impl Block {
         }
     }
 
-    /// Starts the block with this linear index on this worker.
+    /// Starts the block with this index on this worker.
     #[inline]
-    pub fn reset(&mut self, launch: &Launch<'_>, linear: u64, worker: u32) {
-        let (gx, gy) = (u64::from(launch.grid[0]), u64::from(launch.grid[1]));
-        let index = if linear < gx {
-            [linear as u32, 0, 0]
-        } else {
-            let rest = linear / gx;
-            [(linear % gx) as u32, (rest % gy) as u32, (rest / gy) as u32]
-        };
+    pub fn reset(&mut self, launch: &Launch<'_>, index: [u32; 3], worker: u32) {
         self.state.index = index;
         if !launch.program.barriers.is_empty() {
             self.state.barriers = [BlockBarrier::default(); 16];

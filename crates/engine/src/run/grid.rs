@@ -1,4 +1,4 @@
-//! Grid launches: the blocks of a grid are handed to the worker threads in small chunks.
+//! Grid launches: the clusters of a grid are handed to the worker threads in small chunks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use cupyrite_ptx::ir::Special;
 use parking_lot::Mutex;
 
 use super::aligned::zeroed_lines;
-use super::block::{Block, BlockStop};
+use super::block::BlockStop;
+use super::cluster::Cluster;
 use super::launch_state::{GraphLauncher, Launch, PrintfSink};
 use super::memory::host;
 use super::memory::model::{Bounds, MemoryModel};
@@ -17,7 +18,9 @@ use super::thread_pool;
 use super::worker::WorkerState;
 use crate::build::PaddedVariable;
 use crate::fault_report::{Fault, FaultKind};
-use crate::limits::{MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED, RESERVED_SHARED_IN_USE};
+use crate::limits::{
+    MAX_CLUSTER, MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED, RESERVED_SHARED_IN_USE,
+};
 use crate::load::Kernel;
 use crate::memory::{AddressSpace, RegionKind, Viewer};
 use crate::register_file::fixed;
@@ -78,38 +81,40 @@ impl Drop for ScopedAllocation<'_> {
     }
 }
 
-/// Hands the blocks of a launch to its workers.
+/// Hands the clusters of a launch to its workers.
 struct Scheduler<'a> {
     launch: Launch<'a>,
-    /// Whether every block must make progress, because others may wait for it.
+    /// Whether every cluster must make progress, because others may wait for it.
     cooperative: bool,
-    /// Number of blocks.
+    /// Clusters that may be in progress before others start.
+    resident: u64,
+    /// Number of clusters.
     total: u64,
-    /// Blocks that a worker takes at once.
+    /// Clusters that a worker takes at once.
     chunk: u64,
-    /// First block that no worker has taken.
+    /// First cluster that no worker has taken.
     next: AtomicU64,
-    /// Blocks that have yielded.
-    parked: Mutex<VecDeque<Box<Block>>>,
+    /// Clusters that have yielded.
+    parked: Mutex<VecDeque<Box<Cluster>>>,
     /// Approximate length of `parked`.
     waiting: AtomicU64,
 }
 
 impl Scheduler<'_> {
-    /// Runs blocks until none is left for this worker.
+    /// Runs clusters until none is left for this worker.
     fn work<M: MemoryModel>(&self, number: u32, worker: &mut WorkerState<M>, model: &M) {
         let launch = &self.launch;
-        let mut spare: Option<Box<Block>> = None;
+        let mut spare: Option<Box<Cluster>> = None;
         let (mut from, mut to) = (0, 0);
-        // Blocks that this worker has found asleep since it last ran one, and when the first of them wakes.
+        // Clusters that this worker has found asleep since it last ran one, and when the first of them wakes.
         let mut asleep: (usize, Option<Instant>) = (0, None);
         loop {
             if launch.is_stopped() {
                 return;
             }
-            let mut block = None;
+            let mut cluster = None;
             if from == to
-                && (self.cooperative || self.waiting.load(Ordering::Relaxed) < MAX_RESIDENT)
+                && (self.cooperative || self.waiting.load(Ordering::Relaxed) < self.resident)
             {
                 from = self
                     .next
@@ -118,24 +123,26 @@ impl Scheduler<'_> {
                 to = (from + self.chunk).min(self.total);
             }
             if from < to {
-                let mut b = spare.take().unwrap_or_else(|| Box::new(Block::new(launch)));
-                b.reset(launch, from, number);
+                let mut c = spare
+                    .take()
+                    .unwrap_or_else(|| Box::new(Cluster::new(launch)));
+                c.reset(launch, from, number);
                 from += 1;
-                block = Some(b);
+                cluster = Some(c);
             }
-            let is_new = block.is_some();
-            let next = block.or_else(|| {
+            let is_new = cluster.is_some();
+            let next = cluster.or_else(|| {
                 let mut parked = self.parked.lock();
-                let b = parked.pop_front();
+                let c = parked.pop_front();
                 self.waiting.store(parked.len() as u64, Ordering::Relaxed);
-                b
+                c
             });
-            let Some(mut block) = next else {
+            let Some(mut cluster) = next else {
                 return;
             };
             worker.refresh(launch.space);
             loop {
-                let stop = block.run(launch, worker, model);
+                let stop = cluster.run(launch, worker, model);
                 asleep = match stop {
                     BlockStop::Sleep(time) if !is_new => {
                         (asleep.0 + 1, Some(asleep.1.map_or(time, |t| t.min(time))))
@@ -143,7 +150,7 @@ impl Scheduler<'_> {
                     _ => (0, None),
                 };
                 match stop {
-                    BlockStop::Done => spare = Some(block),
+                    BlockStop::Done => spare = Some(cluster),
                     BlockStop::Fault => return,
                     BlockStop::Yield | BlockStop::Sleep(_) => {
                         let mut parked = self.parked.lock();
@@ -152,7 +159,7 @@ impl Scheduler<'_> {
                             || self.next.load(Ordering::Relaxed) < self.total;
                         if !more {
                             drop(parked);
-                            // The last block of this worker sleeps or waits for a block of another worker.
+                            // The last cluster of this worker sleeps or waits for a cluster of another worker.
                             match stop {
                                 BlockStop::Sleep(time) => sleep_until(time),
                                 _ => std::thread::yield_now(),
@@ -163,7 +170,7 @@ impl Scheduler<'_> {
                             worker.refresh(launch.space);
                             continue;
                         }
-                        parked.push_back(block);
+                        parked.push_back(cluster);
                         let count = parked.len();
                         self.waiting.store(count as u64, Ordering::Relaxed);
                         drop(parked);
@@ -194,21 +201,30 @@ fn set_launch_specials(
     program: &Program,
     file: &mut [u8],
     spec: &LaunchSpec<'_>,
+    cluster: Option<[u32; 3]>,
     shared: u32,
     warps: u32,
     workspace: u64,
 ) {
+    let size = cluster.unwrap_or([1; 3]);
     // A multiple of the unit in which a GPU allocates shared memory.
     let own_shared = u64::from(shared - program.reserved_shared).next_multiple_of(128);
     for s in &program.file.launch_specials {
         let v: u64 = match s.special {
             Special::Ntid(a) => u64::from(spec.block[usize::from(a) % 3]),
-            Special::Nctaid(a) | Special::NClusterId(a) => u64::from(spec.grid[usize::from(a) % 3]),
+            Special::Nctaid(a) => u64::from(spec.grid[usize::from(a) % 3]),
+            Special::NClusterId(a) => {
+                let a = usize::from(a) % 3;
+                u64::from(spec.grid[a] / size[a])
+            }
             Special::NWarpId => u64::from(warps),
             Special::NSmId => thread_pool::threads() as u64,
             Special::GridId => spec.grid_id,
             Special::CurrentGraphExec => spec.graph.map_or(0, GraphLauncher::current),
-            Special::ClusterNCtaId(_) | Special::ClusterNCtaRank => 1,
+            Special::ClusterNCtaId(a) => u64::from(size[usize::from(a) % 3]),
+            Special::ClusterNCtaRank => u64::from(size.iter().product::<u32>()),
+            // A predicate of all lanes.
+            Special::IsExplicitCluster if cluster.is_some() => u64::from(u32::MAX),
             Special::DynamicSmemSize => u64::from(spec.dynamic_shared),
             Special::TotalSmemSize => own_shared,
             Special::AggrSmemSize => own_shared + u64::from(RESERVED_SHARED),
@@ -274,6 +290,44 @@ pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
 /// # Errors
 /// As [`launch`]; also the fault of an access that the model has refused.
 pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(), Fault> {
+    run_grid(spec, None, model)
+}
+
+/// [`launch_with`], with the blocks in clusters of these dimensions. The blocks of a cluster are resident together, and can
+/// access each other's shared memory.
+///
+/// # Errors
+/// As [`launch_with`]; also [`FaultKind::LaunchOutOfResources`] for clusters of no or more than 16 blocks, or into which
+/// the grid cannot be divided (CUDA C++ Programming Guide, "Thread Block Clusters").
+pub fn launch_clusters<M: MemoryModel>(
+    spec: &LaunchSpec<'_>,
+    cluster: [u32; 3],
+    model: &M,
+) -> Result<(), Fault> {
+    let blocks = cluster
+        .iter()
+        .fold(1, |n: u64, &dim| n.saturating_mul(dim.into()));
+    if blocks == 0 || blocks > u64::from(MAX_CLUSTER) {
+        return Err(refuse(format!(
+            "a cluster of {blocks} blocks; the number must be 1 to {MAX_CLUSTER}"
+        )));
+    }
+    let divides = |a: usize| spec.grid[a].is_multiple_of(cluster[a]);
+    if !(0..3).all(divides) {
+        return Err(refuse(format!(
+            "a grid of {:?} blocks; the dimensions must be multiples of those of the cluster, {cluster:?}",
+            spec.grid
+        )));
+    }
+    run_grid(spec, Some(cluster), model)
+}
+
+/// Runs a grid, in clusters of one block unless the launch names their dimensions.
+fn run_grid<M: MemoryModel>(
+    spec: &LaunchSpec<'_>,
+    cluster: Option<[u32; 3]>,
+    model: &M,
+) -> Result<(), Fault> {
     let kernel = spec.kernel;
     let program = match kernel.program() {
         Ok(p) => p,
@@ -293,8 +347,8 @@ pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(
             kernel.name, kernel.max_threads_per_block
         )));
     }
-    let total = count(spec.grid).unwrap_or(0);
-    if total == 0 {
+    let blocks = count(spec.grid).unwrap_or(0);
+    if blocks == 0 {
         return Err(refuse("the number of blocks must be 1 to 2^64 - 1".into()));
     }
     if spec.params.len() < kernel.param_bytes as usize {
@@ -312,6 +366,9 @@ pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(
             "{own_shared} bytes of shared memory per block; the limit is {MAX_SHARED}"
         )));
     }
+    let size = cluster.unwrap_or([1; 3]);
+    let cluster_blocks: u32 = size.iter().product();
+    let total = blocks / u64::from(cluster_blocks);
     let space: &AddressSpace = kernel.space();
     let _pin = space.pin();
     let shared = shared as u32;
@@ -356,7 +413,7 @@ pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(
     file[..fixed::END as usize].copy_from_slice(&program.file.template[..fixed::END as usize]);
     let tail = program.file.block_to as usize;
     file[tail..].copy_from_slice(&program.file.template[tail..]);
-    set_launch_specials(program, file, spec, shared, warps, workspace);
+    set_launch_specials(program, file, spec, cluster, shared, warps, workspace);
     for &(at, offset) in &program.file.parameter_addresses {
         Slot::R64.broadcast(file, at, u128::from(params.0.wrapping_add(offset)));
     }
@@ -382,7 +439,9 @@ pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(
     let launch = Launch {
         program,
         space,
-        grid: spec.grid,
+        clusters: std::array::from_fn(|a| spec.grid[a] / size[a]),
+        cluster: size,
+        cluster_blocks,
         block: spec.block,
         threads,
         warps,
@@ -402,6 +461,7 @@ pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(
     let scheduler = Scheduler {
         launch,
         cooperative: spec.cooperative,
+        resident: MAX_RESIDENT / u64::from(cluster_blocks),
         total,
         chunk: if spec.cooperative { 1 } else { chunk },
         next: AtomicU64::new(0),
@@ -414,7 +474,7 @@ pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(
         (total - 1).min(workers - 1) as usize
     };
     // Waking other threads costs more than running a few warps.
-    let helpers = if !spec.cooperative && total * u64::from(warps) < 8 {
+    let helpers = if !spec.cooperative && blocks.saturating_mul(u64::from(warps)) < 8 {
         0
     } else {
         helpers

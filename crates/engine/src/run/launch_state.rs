@@ -32,8 +32,12 @@ pub struct Launch<'a> {
     pub program: &'a Program,
     /// The address space.
     pub space: &'a AddressSpace,
-    /// Grid dimensions.
-    pub grid: [u32; 3],
+    /// Dimensions of the grid in clusters.
+    pub clusters: [u32; 3],
+    /// Dimensions of a cluster in blocks.
+    pub cluster: [u32; 3],
+    /// Blocks of a cluster.
+    pub cluster_blocks: u32,
     /// Block dimensions.
     pub block: [u32; 3],
     /// Threads of a block.
@@ -128,8 +132,18 @@ impl Launch<'_> {
     /// Writes the block-wide special registers.
     pub fn fill_block_specials(&self, regs: *mut u8, index: [u32; 3], worker: u32) {
         for s in &self.program.file.block_specials {
+            let size = self.cluster;
+            let in_cluster = |a: usize| index[a] % size[a];
             let v = match s.special {
-                Special::Ctaid(a) | Special::ClusterId(a) => index[usize::from(a) % 3],
+                Special::Ctaid(a) => index[usize::from(a) % 3],
+                Special::ClusterId(a) => {
+                    let a = usize::from(a) % 3;
+                    index[a] / size[a]
+                }
+                Special::ClusterCtaId(a) => in_cluster(usize::from(a) % 3),
+                Special::ClusterCtaRank => {
+                    (in_cluster(2) * size[1] + in_cluster(1)) * size[0] + in_cluster(0)
+                }
                 _ => worker,
             };
             // SAFETY: the location is a 32-bit slot of the register file.

@@ -1,9 +1,11 @@
 //! `mbarrier` objects in shared memory (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 //!
 //! The object is an opaque 64-bit word: pending arrivals in bits 0 to 19, expected arrivals in bits 20 to 39, the
-//! transaction count (two's complement) in bits 40 to 60, the number of completed phases above. Plain accesses suffice
-//! because the warps of a block run in turn. Asynchronous copies complete at once, and so do their arrivals and
-//! transactions.
+//! transaction count (two's complement) in bits 40 to 60, the number of completed phases above. Every operation is one
+//! atomic access to the word, so that threads of other workers may operate on the object at the same time. Asynchronous
+//! copies complete at once, and so do their arrivals and transactions.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cupyrite_ptx::ir::{Scope, Semantics};
 
@@ -64,6 +66,56 @@ fn transactions_fault(lane: usize, word: u64, count: i64) -> Box<LaneFault> {
     fault(FaultKind::IllegalInstruction, 1 << lane, text)
 }
 
+/// The word after `count` was added to its transaction count.
+fn add_transactions(lane: usize, word: u64, count: i64) -> Result<u64, Box<LaneFault>> {
+    with_transactions(word, count).ok_or_else(|| transactions_fault(lane, word, count))
+}
+
+/// The word after the arrival of a lane with this operand.
+fn arrived(
+    lane: usize,
+    word: u64,
+    operand: u32,
+    (expect, drop, open): (bool, bool, bool),
+) -> Result<u64, Box<LaneFault>> {
+    let n = if expect { 1 } else { u64::from(operand) };
+    if n == 0 || n > pending(word) || open && n == pending(word) {
+        let text = format!(
+            "{n} arrivals at an mbarrier with {} pending arrivals",
+            pending(word)
+        );
+        return Err(fault(FaultKind::IllegalInstruction, 1 << lane, text));
+    }
+    let mut next = word - n;
+    if drop {
+        next -= n << 20;
+    }
+    if expect {
+        // The arrival is pending, so that the sum completes no phase.
+        let sum = add_transactions(lane, word, operand.into())?;
+        next = next & !TRANSACTIONS | sum & TRANSACTIONS;
+    }
+    Ok(completed(next))
+}
+
+/// Replaces the word of an object by that which `next` makes of it, and returns the old word. If another thread has
+/// changed the object in between, `next` decides again about the new word.
+///
+/// # Errors
+/// That of `next`, which leaves the object as it is.
+fn update<E>(object: &AtomicU64, mut next: impl FnMut(u64) -> Result<u64, E>) -> Result<u64, E> {
+    let mut word = object.load(Ordering::Relaxed);
+    loop {
+        let new = next(word)?;
+        // An arrival releases the accesses of its thread to the waiting threads, and continues the order of the earlier
+        // arrivals.
+        match object.compare_exchange_weak(word, new, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return Ok(word),
+            Err(found) => word = found,
+        }
+    }
+}
+
 /// Completes `bytes` transactions at the object at `address` of shared memory.
 ///
 /// # Errors
@@ -96,13 +148,10 @@ pub fn complete(
         let kind = FaultKind::InvalidAddressSpace;
         return Err(refused(kind, lane as u32, address, 8, true, "shared", None));
     };
-    // SAFETY: `resolve` has checked the access, and the warps of a block run in turn.
-    let word = unsafe { host::read_64(p) };
+    // SAFETY: `resolve` has checked the access and its alignment.
+    let object = unsafe { host::atomic(p) };
     let count = -(bytes.min(1 << 40).cast_signed());
-    let next =
-        with_transactions(word, count).ok_or_else(|| transactions_fault(lane, word, count))?;
-    // SAFETY: `resolve` has checked the access for writing, and the warps of a block run in turn.
-    unsafe { host::write(p, 8, next.into()) };
+    update(object, |word| add_transactions(lane, word, count))?;
     Ok(())
 }
 
@@ -157,8 +206,7 @@ pub unsafe fn run(
                 let kind = FaultKind::InvalidAddressSpace;
                 return Err(refused(kind, l as u32, at, 8, true, "shared", None));
             };
-            let word = host::read_64(p);
-            let set_word = |word: u64| host::write(p, 8, word.into());
+            let object: &AtomicU64 = host::atomic(p);
             match op.kind {
                 MbarrierAction::Init => {
                     let n = u64::from(*narrow.add(l));
@@ -167,51 +215,33 @@ pub unsafe fn run(
                             format!("an mbarrier of {n} arrivals; the number must be 1 to {COUNT}");
                         return Err(fault(FaultKind::IllegalInstruction, 1 << l, text));
                     }
-                    set_word(n | n << 20);
+                    object.store(n | n << 20, Ordering::Release);
                 }
-                MbarrierAction::Inval => set_word(0),
+                MbarrierAction::Inval => object.store(0, Ordering::Release),
                 MbarrierAction::ExpectTransactions | MbarrierAction::CompleteTransactions => {
                     let n = i64::from(*narrow.add(l));
                     let count = match op.kind {
                         MbarrierAction::ExpectTransactions => n,
                         _ => -n,
                     };
-                    set_word(
-                        with_transactions(word, count)
-                            .ok_or_else(|| transactions_fault(l, word, count))?,
-                    );
+                    update(object, |word| add_transactions(l, word, count))?;
                 }
                 MbarrierAction::Arrive { expect, drop, open } => {
                     let operand = *narrow.add(l);
-                    let n = if expect { 1 } else { u64::from(operand) };
-                    if n == 0 || n > pending(word) || open && n == pending(word) {
-                        let text = format!(
-                            "{n} arrivals at an mbarrier with {} pending arrivals",
-                            pending(word)
-                        );
-                        return Err(fault(FaultKind::IllegalInstruction, 1 << l, text));
-                    }
-                    let mut next = word - n;
-                    if drop {
-                        next -= n << 20;
-                    }
-                    if expect {
-                        // The arrival is pending, so that the sum completes no phase.
-                        let count = i64::from(operand);
-                        let sum = with_transactions(word, count)
-                            .ok_or_else(|| transactions_fault(l, word, count))?;
-                        next = next & !TRANSACTIONS | sum & TRANSACTIONS;
-                    }
-                    set_word(completed(next));
+                    let word = update(object, |word| {
+                        arrived(l, word, operand, (expect, drop, open))
+                    })?;
                     if inst.args.dst[0] != fixed::SINK {
                         set(regs, inst.args.dst[0], Slot::R64, l, u128::from(word));
                     }
                 }
                 MbarrierAction::Wait => {
+                    let word = object.load(Ordering::Acquire);
                     let done = phase(word) != phase(*wide.add(l));
                     set(regs, inst.args.dst[0], Slot::Pred, l, u128::from(done));
                 }
                 MbarrierAction::WaitParity => {
+                    let word = object.load(Ordering::Acquire);
                     let done = phase(word) & 1 != u64::from(*narrow.add(l)) & 1;
                     set(regs, inst.args.dst[0], Slot::Pred, l, u128::from(done));
                 }
@@ -238,5 +268,52 @@ pub unsafe fn pending_count(regs: *mut u8, inst: &Inst, active: u32) {
                 u128::from(pending(state)),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::{add_transactions, arrived, expected, pending, phase, transactions, update};
+
+    #[test]
+    fn arrivals_of_several_threads_are_all_counted() {
+        const THREADS: u64 = 4;
+        const ROUNDS: u64 = 20_000;
+        // Each round, a thread expects bytes as it arrives, waits for the others, and the bytes complete the phase.
+        let object = AtomicU64::new(THREADS | THREADS << 20);
+        std::thread::scope(|scope| {
+            for n in 0..THREADS {
+                let object = &object;
+                scope.spawn(move || {
+                    for round in 0..ROUNDS {
+                        let bytes = 16 * (n as u32 + 1);
+                        let old =
+                            update(object, |word| arrived(0, word, bytes, (true, false, false)));
+                        assert_eq!(phase(old.unwrap()), round % 8);
+                        let completed =
+                            update(object, |word| add_transactions(0, word, -i64::from(bytes)));
+                        assert_eq!(phase(completed.unwrap()), round % 8);
+                        while phase(object.load(Ordering::Acquire)) == round % 8 {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+            }
+        });
+        let word = object.into_inner();
+        assert_eq!(pending(word), THREADS);
+        assert_eq!(expected(word), THREADS);
+        assert_eq!(transactions(word), 0);
+        assert_eq!(phase(word), ROUNDS % 8);
+    }
+
+    #[test]
+    fn a_refused_arrival_leaves_the_object_unchanged() {
+        let object = AtomicU64::new(1 | 1 << 20);
+        let refused = update(&object, |word| arrived(3, word, 2, (false, false, false)));
+        assert_eq!(refused.unwrap_err().lane, 3);
+        assert_eq!(object.into_inner(), 1 | 1 << 20);
     }
 }

@@ -14,6 +14,7 @@ mod block_state;
 pub mod builtins;
 pub mod bulk_copy;
 pub mod calls;
+mod cluster;
 pub mod context;
 pub mod grid;
 pub mod lanes;

@@ -4,7 +4,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
-use cupyrite_engine::{Bounds, Fault, Image, LaunchSpec, MemoryModel, PrintfSink, launch_with};
+use cupyrite_engine::{
+    Bounds, Fault, Image, LaunchSpec, MemoryModel, PrintfSink, launch_clusters, launch_with,
+};
 
 /// Collects the output of kernels.
 #[derive(Default)]
@@ -55,6 +57,7 @@ impl Drop for Buffer {
 pub struct Launch<'a> {
     pub grid: [u32; 3],
     pub block: [u32; 3],
+    pub cluster: Option<[u32; 3]>,
     pub shared: u32,
     pub cooperative: bool,
     pub cancel: &'a AtomicBool,
@@ -68,6 +71,7 @@ impl Launch<'_> {
         Self {
             grid: [grid, 1, 1],
             block: [block, 1, 1],
+            cluster: None,
             shared: 0,
             cooperative: false,
             cancel: &NEVER,
@@ -125,7 +129,10 @@ impl Launch<'_> {
             sms: None,
             graph: None,
         };
-        launch_with(&spec, model)?;
+        match self.cluster {
+            Some(cluster) => launch_clusters(&spec, cluster, model)?,
+            None => launch_with(&spec, model)?,
+        }
         Ok(String::from_utf8(printed.0.into_inner().unwrap()).unwrap())
     }
 }
