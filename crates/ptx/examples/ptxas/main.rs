@@ -165,6 +165,9 @@ fn parsed(questions: &[Question]) -> Vec<Option<String>> {
     })
 }
 
+/// The architectures and the message for each instruction.
+type Texts<'q> = BTreeMap<&'q str, (Vec<&'q str>, &'q str)>;
+
 /// Asks both and prints on which questions they differ. Returns how many of those are not listed.
 fn compare(
     name: &str,
@@ -176,7 +179,7 @@ fn compare(
     let theirs = assembler.answers(questions)?;
     let ours = parsed(questions);
     // By opcode and direction: the text of each instruction, the architectures, and the message.
-    let mut found: BTreeMap<(bool, &str), BTreeMap<&str, (Vec<&str>, &str)>> = BTreeMap::new();
+    let mut found: BTreeMap<(bool, &str), Texts> = BTreeMap::new();
     let mut counts = [[0usize; 2]; 2];
     for ((question, ours), theirs) in questions.iter().zip(&ours).zip(&theirs) {
         let (accepts, message) = match (ours, theirs) {
