@@ -5,13 +5,33 @@
 
 use std::sync::OnceLock;
 
+use crate::limits::{MAX_CLUSTER, MAX_SHARED, RESERVED_SHARED};
+
 /// Size of each window.
 pub const WINDOW: u64 = 16 << 20;
+
+/// Distance between the addresses of the blocks of a cluster.
+const BLOCK_STRIDE: u64 = 512 << 10;
+
+const _: () = assert!(
+    (MAX_SHARED + RESERVED_SHARED) as u64 <= BLOCK_STRIDE
+        && (MAX_CLUSTER as u64 + 1) * BLOCK_STRIDE <= WINDOW
+);
+
+/// The block's rank and the offset in its shared memory that an offset in the shared window names; `None` for the executing
+/// block. The window begins with the memory of the executing block, and those of all blocks of the cluster follow in the
+/// order of their ranks: byte `offset` of the block with rank `rank` is at `(rank + 1) * BLOCK_STRIDE + offset`, for every
+/// block of the cluster. An address of the executing block alone, such as that of a variable, is therefore the same in
+/// every block, and names memory of the block that uses it.
+pub fn cluster_block(at: u64) -> Option<(usize, u64)> {
+    let rank = (at / BLOCK_STRIDE).checked_sub(1)?;
+    Some((rank as usize, at % BLOCK_STRIDE))
+}
 
 /// Addresses of the windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Windows {
-    /// Generic address of offset 0 of the block's shared memory.
+    /// Generic address of offset 0 of the block's shared memory. See [`cluster_block`] for other blocks.
     pub shared: u64,
     /// Generic address of offset 0 of the thread's local memory.
     pub local: u64,

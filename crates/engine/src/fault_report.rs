@@ -284,6 +284,7 @@ pub fn report(
             } else if let Some(limit) = limit {
                 let (owner, reserved) = match *name {
                     "shared" => ("block", program.reserved_shared),
+                    "shared::cluster" => ("addressed block", program.reserved_shared),
                     _ => ("thread", 0),
                 };
                 let own = limit - u64::from(reserved);

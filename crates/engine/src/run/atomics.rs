@@ -133,7 +133,6 @@ pub unsafe fn atomic(
     } else {
         (1u128 << (8 * size)) - 1
     };
-    let (shared, shared_bytes) = (cx.block.shared() as u64, cx.block.shared_bytes.into());
     // SAFETY: the operands lie in the register file, and `resolve` checks each access.
     unsafe {
         let a = addresses(regs, &op.address);
@@ -162,8 +161,7 @@ pub unsafe fn atomic(
                 let step = size * k as u32;
                 let old = match place {
                     ResolvedAddress::Host(p)
-                        if (op.op, op.ty) == (AtomOp::Add, Type::F32)
-                            && p.wrapping_sub(shared) >= shared_bytes =>
+                        if (op.op, op.ty) == (AtomOp::Add, Type::F32) && !cx.block.is_shared(p) =>
                     {
                         add_flushed(p + u64::from(step), v as u32)
                     }

@@ -64,6 +64,7 @@ impl Block {
                 index: [0; 3],
                 shared_bytes,
                 memory: zeroed_lines(shared_bytes as usize),
+                cluster: Vec::new(),
                 barriers: [BlockBarrier::default(); 16],
                 live_threads: 0,
                 released: false,
@@ -78,6 +79,16 @@ impl Block {
             wake_time: None,
             turn: 0,
         }
+    }
+
+    /// Address of the block's shared memory, which stays the same as long as the object exists.
+    pub fn shared(&self) -> u64 {
+        self.state.shared() as u64
+    }
+
+    /// Makes the shared memory of the blocks of a cluster addressable, which must exist as long as this block runs.
+    pub fn join_cluster(&mut self, shared: &[u64]) {
+        self.state.cluster = shared.to_vec();
     }
 
     /// Starts the block with this index on this worker.

@@ -1,6 +1,7 @@
 //! State that the warps of a block share: shared memory, barriers, the number of live threads.
 
 use super::aligned::Line;
+use crate::address_windows::cluster_block;
 use crate::fault_report::Coordinates;
 
 /// A barrier of a block.
@@ -57,6 +58,8 @@ pub struct BlockState {
     pub shared_bytes: u32,
     /// Shared memory.
     pub memory: Vec<Line>,
+    /// Addresses of the shared memory of all blocks of the cluster, by rank; empty if the launch has no clusters.
+    pub cluster: Vec<u64>,
     /// Barriers 0 to 15.
     pub barriers: [BlockBarrier; 16],
     /// Threads that have not exited.
@@ -69,6 +72,20 @@ impl BlockState {
     /// Address of shared memory.
     pub fn shared(&self) -> *mut u8 {
         self.memory.as_ptr().cast::<u8>().cast_mut()
+    }
+
+    /// Address of the shared memory of the block of the cluster that an address names, and the offset there; `None` if the
+    /// address belongs to the executing block alone, or to no block.
+    #[cold]
+    pub fn in_cluster(&self, at: u64) -> Option<(u64, u64)> {
+        let (rank, offset) = cluster_block(at)?;
+        Some((*self.cluster.get(rank)?, offset))
+    }
+
+    /// Whether a host address lies in the shared memory of a block of the cluster.
+    pub fn is_shared(&self, p: u64) -> bool {
+        let inside = |base: u64| p.wrapping_sub(base) < self.shared_bytes.into();
+        inside(self.shared() as u64) || self.cluster.iter().any(|&base| inside(base))
     }
 
     /// Completes the barriers that waited only for threads that have exited.

@@ -20,12 +20,16 @@ pub struct Cluster {
 impl Cluster {
     /// A cluster of the launch. [`Self::reset`] sets its index.
     pub fn new(launch: &Launch<'_>) -> Self {
-        Self {
-            blocks: (0..launch.cluster_blocks)
-                .map(|_| Block::new(launch))
-                .collect(),
-            live: 0,
+        let mut blocks: Vec<Block> = (0..launch.cluster_blocks)
+            .map(|_| Block::new(launch))
+            .collect();
+        if launch.has_clusters {
+            let shared: Vec<u64> = blocks.iter().map(Block::shared).collect();
+            for block in &mut blocks {
+                block.join_cluster(&shared);
+            }
         }
+        Self { blocks, live: 0 }
     }
 
     /// Starts the cluster with this linear index on this worker.

@@ -441,6 +441,7 @@ fn run_grid<M: MemoryModel>(
         space,
         clusters: std::array::from_fn(|a| spec.grid[a] / size[a]),
         cluster: size,
+        has_clusters: cluster.is_some(),
         cluster_blocks,
         block: spec.block,
         threads,

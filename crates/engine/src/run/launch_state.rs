@@ -36,6 +36,8 @@ pub struct Launch<'a> {
     pub clusters: [u32; 3],
     /// Dimensions of a cluster in blocks.
     pub cluster: [u32; 3],
+    /// Whether the launch names these dimensions; without them, a cluster is a block.
+    pub has_clusters: bool,
     /// Blocks of a cluster.
     pub cluster_blocks: u32,
     /// Block dimensions.

@@ -176,7 +176,7 @@ pub unsafe fn read_64(p: u64) -> u64 {
     unsafe { AtomicU64::from_ptr(p as *mut u64).load(Ordering::Relaxed) }
 }
 
-/// Reads an aligned word of shared memory. The warps of a block run in turn, so that no other thread accesses it.
+/// Reads an aligned word of shared memory. The warps of a cluster run in turn, so that no other thread accesses it.
 ///
 /// # Safety
 /// The word is accessible, and belongs to the block that this thread runs.

@@ -12,6 +12,7 @@ pub mod region_cache;
 
 use self::model::{Admitted, MemoryModel};
 use super::aligned::zeroed_lines;
+use super::block_state::BlockState;
 use super::context::Context;
 use super::lanes::{ALL, LANES};
 use super::warp::Warp;
@@ -149,6 +150,42 @@ pub enum ResolvedAddress {
     Local(u32),
 }
 
+/// Resolves an access outside of the shared memory that the executing block has to itself.
+#[cold]
+fn other_shared(
+    block: &BlockState,
+    at: u64,
+    bytes: u32,
+    lane: u32,
+    misaligned: bool,
+    write: bool,
+) -> Result<ResolvedAddress, Box<LaneFault>> {
+    // The blocks of a cluster have shared memory of the same size.
+    let limit = block.shared_bytes;
+    match block.in_cluster(at) {
+        None => Err(shared_refused(at, bytes, lane, limit, write)),
+        Some((base, offset)) if !misaligned && in_shared(offset, bytes, limit, write) => {
+            Ok(ResolvedAddress::Host(base + offset))
+        }
+        Some(_) => {
+            let kind = match misaligned {
+                true => FaultKind::MisalignedAddress,
+                false => FaultKind::IllegalAddress,
+            };
+            let limit = Some(limit.into());
+            Err(refused(
+                kind,
+                lane,
+                at,
+                bytes,
+                write,
+                "shared::cluster",
+                limit,
+            ))
+        }
+    }
+}
+
 /// Resolves an access of one lane that the model has admitted: checks its bounds, alignment and access rights.
 ///
 /// # Errors
@@ -198,7 +235,7 @@ pub fn resolve<M: MemoryModel>(
     let shared = |cx: &Context<'_, M>, at: u64| {
         let limit = cx.block.shared_bytes;
         if misaligned || !in_shared(at, bytes, limit, write) {
-            return Err(shared_refused(at, bytes, lane, limit, write));
+            return other_shared(cx.block, at, bytes, lane, misaligned, write);
         }
         Ok(ResolvedAddress::Host(cx.block.shared() as u64 + at))
     };

@@ -77,7 +77,8 @@ pub enum AccessKind {
 pub enum StateSpace {
     /// Global or constant memory, or the parameter bank. The address is the host's.
     Global,
-    /// Shared memory. The address is an offset in that of the block.
+    /// Shared memory. The address is an offset in that of the block. From 512 KiB on, it names a block of the cluster: byte
+    /// `offset` of the block with rank `rank` has the address `(rank + 1) * 512 KiB + offset`.
     Shared,
     /// Local memory. The address is an offset in that of the thread.
     Local,

@@ -480,10 +480,11 @@ impl Encoder<'_> {
             } => {
                 let mut inst = with(InstKind::IsSpace, &[dst], &[address]);
                 inst.aux = match space {
-                    Space::Shared | Space::SharedCluster => 1,
+                    Space::Shared => 1,
                     Space::Local => 2,
                     Space::Const => 3,
                     Space::Param => 4,
+                    Space::SharedCluster => 5,
                     _ => 0,
                 };
                 inst

@@ -474,8 +474,14 @@ unsafe fn is_space(
         let shared = inside(a, win.shared, address_windows::WINDOW);
         let local = inside(a, win.local, address_windows::WINDOW);
         let (param, bytes) = cx.launch.params;
+        // The address of the memory of another block is one of `shared::cluster` only.
+        let own = |at| {
+            let other = cx.block.in_cluster(at);
+            other.is_none_or(|(base, _)| base == cx.block.shared() as u64)
+        };
         let yes = match inst.aux {
-            1 => shared,
+            1 => shared && own(a - win.shared),
+            5 => shared,
             2 => local,
             3 => cx
                 .program
