@@ -14,23 +14,26 @@ use cupyrite_engine::memory::{AddressSpace, RegionKind};
 use cupyrite_engine::{Fault, Image, LaunchSpec, launch};
 use harness::Printed;
 
-/// A buffer of a case: its type, contents before the launch, and expected contents.
+/// A parameter of a case: a value, or a buffer with its contents before the launch and expected contents.
 struct Argument {
     name: String,
     ty: String,
+    by_value: bool,
     input: Vec<u8>,
     expected: Option<Vec<u8>>,
 }
 
-/// The comments before a kernel.
+/// A launch of a kernel, described in the comments before it.
 struct Case {
     kernel: String,
     line: usize,
+    has_launch_line: bool,
     grid: [u32; 3],
     block: [u32; 3],
     shared: u32,
     arguments: Vec<Argument>,
-    fault: Option<String>,
+    /// The kind of the fault, and a text that its report contains.
+    fault: Option<(String, String)>,
     refused: Option<String>,
 }
 
@@ -78,6 +81,29 @@ fn values(ty: &str, text: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
+impl Case {
+    fn new(line: usize) -> Self {
+        Self {
+            kernel: String::new(),
+            line,
+            has_launch_line: false,
+            grid: [1; 3],
+            block: [1; 3],
+            shared: 0,
+            arguments: Vec::new(),
+            fault: None,
+            refused: None,
+        }
+    }
+}
+
+impl Argument {
+    /// The size of an element in bytes.
+    fn width(&self) -> usize {
+        self.ty[1..].parse::<usize>().unwrap_or(8) / 8
+    }
+}
+
 fn triple(text: &str) -> Result<[u32; 3], String> {
     let mut all = [1; 3];
     for (to, word) in all.iter_mut().zip(text.split(',')) {
@@ -96,7 +122,7 @@ fn modules(text: &str) -> Result<Vec<Module>, (usize, String)> {
         cases: Vec::new(),
     };
     let mut module = new(0);
-    let mut case: Option<Case> = None;
+    let mut cases: Vec<Case> = Vec::new();
     for (n, line) in text.lines().enumerate() {
         let at = |message: String| (n + 1, message);
         if line.starts_with("// ----") {
@@ -111,30 +137,28 @@ fn modules(text: &str) -> Result<Vec<Module>, (usize, String)> {
                 module.refused = Some(message.to_string());
                 continue;
             }
-            let case = case.get_or_insert_with(|| Case {
-                kernel: String::new(),
-                line: n + 1,
-                grid: [1; 3],
-                block: [1; 3],
-                shared: 0,
-                arguments: Vec::new(),
-                fault: None,
-                refused: None,
-            });
+            // A second launch line begins another case of the same kernel.
+            let begins = match cases.last() {
+                None => true,
+                Some(case) => directive.starts_with("launch") && case.has_launch_line,
+            };
+            if begins {
+                cases.push(Case::new(n + 1));
+            }
+            let case = cases.last_mut().expect("a case was added");
             read_directive(case, directive).map_err(at)?;
         } else if let Some((_, rest)) = line.split_once(".entry ") {
-            let Some(mut case) = case.take() else {
-                continue;
-            };
-            case.kernel = rest
+            let kernel = rest
                 .split(|c: char| c == '(' || c.is_whitespace())
                 .next()
-                .unwrap_or("")
-                .to_string();
-            module.cases.push(case);
+                .unwrap_or("");
+            for mut case in cases.drain(..) {
+                case.kernel = kernel.to_string();
+                module.cases.push(case);
+            }
         }
     }
-    match case {
+    match cases.first() {
         Some(case) => Err((case.line, "no kernel follows".to_string())),
         None => {
             all.push(module);
@@ -147,6 +171,7 @@ fn read_directive(case: &mut Case, directive: &str) -> Result<(), String> {
     let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
     match word {
         "launch" => {
+            case.has_launch_line = true;
             for setting in rest.split_whitespace() {
                 match setting.split_once('=') {
                     Some(("grid", value)) => case.grid = triple(value)?,
@@ -156,7 +181,7 @@ fn read_directive(case: &mut Case, directive: &str) -> Result<(), String> {
                 }
             }
         }
-        "in" | "out" => {
+        "in" | "out" | "value" => {
             let (head, list) = rest.split_once(':').ok_or("':' is missing")?;
             let (name, ty) = head.split_once(' ').ok_or("'NAME TYPE:' is missing")?;
             let bytes = values(ty, list)?;
@@ -166,6 +191,7 @@ fn read_directive(case: &mut Case, directive: &str) -> Result<(), String> {
                 ("out", None) => case.arguments.push(Argument {
                     name: name.to_string(),
                     ty: ty.to_string(),
+                    by_value: false,
                     input: vec![0xCD; bytes.len()],
                     expected: Some(bytes),
                 }),
@@ -173,12 +199,16 @@ fn read_directive(case: &mut Case, directive: &str) -> Result<(), String> {
                 (_, None) => case.arguments.push(Argument {
                     name: name.to_string(),
                     ty: ty.to_string(),
+                    by_value: word == "value",
                     input: bytes,
                     expected: None,
                 }),
             }
         }
-        "fault" => case.fault = Some(rest.to_string()),
+        "fault" => {
+            let (kind, text) = rest.split_once(": ").unwrap_or((rest, ""));
+            case.fault = Some((kind.to_string(), text.to_string()));
+        }
         "refused:" => case.refused = Some(rest.to_string()),
         _ => return Err(format!("no directive '{word}'")),
     }
@@ -188,7 +218,7 @@ fn read_directive(case: &mut Case, directive: &str) -> Result<(), String> {
 /// The first difference between two buffers.
 fn difference(argument: &Argument, got: &[u8]) -> Option<String> {
     let expected = argument.expected.as_ref()?;
-    let width = argument.ty[1..].parse::<usize>().unwrap_or(8) / 8;
+    let width = argument.width();
     let hex = |bytes: &[u8]| {
         let digits: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
         format!("0x{digits}")
@@ -212,9 +242,15 @@ fn run(image: &Image, case: &Case) -> Result<(), String> {
         (None, None) => {}
     }
     let space = AddressSpace::global();
-    let mut params = Vec::new();
+    let mut params: Vec<u8> = Vec::new();
     let mut buffers = Vec::new();
     for argument in &case.arguments {
+        if argument.by_value {
+            params.resize(params.len().next_multiple_of(argument.width()), 0);
+            params.extend_from_slice(&argument.input);
+            continue;
+        }
+        params.resize(params.len().next_multiple_of(8), 0);
         let address = space
             .alloc(argument.input.len() as u64, 256, RegionKind::Device)
             .map_err(|e| format!("{e:?}"))?;
@@ -228,6 +264,11 @@ fn run(image: &Image, case: &Case) -> Result<(), String> {
         }
         params.extend_from_slice(&address.to_le_bytes());
         buffers.push(address);
+    }
+    let wanted = kernel.param_bytes as usize;
+    if params.len() != wanted {
+        let got = params.len();
+        return Err(format!("{got} bytes of parameters, expected {wanted}"));
     }
     let printed = Printed::default();
     let result = launch(&LaunchSpec {
@@ -248,11 +289,16 @@ fn run(image: &Image, case: &Case) -> Result<(), String> {
     });
     let mut problem = match (result, &case.fault) {
         (Ok(()), None) => None,
-        (Ok(()), Some(fault)) => Some(format!("no fault, expected {fault}")),
-        (Err(Fault { kind, .. }), Some(fault)) if format!("{kind:?}") == *fault => None,
+        (Ok(()), Some((wanted, _))) => Some(format!("no fault, expected {wanted}")),
+        (Err(Fault { kind, report }), Some((wanted, text)))
+            if format!("{kind:?}") == *wanted && report.contains(text) =>
+        {
+            None
+        }
         (Err(fault), _) => Some(format!("{fault:?}")),
     };
-    for (argument, address) in case.arguments.iter().zip(&buffers) {
+    let in_memory = case.arguments.iter().filter(|a| !a.by_value);
+    for (argument, address) in in_memory.zip(&buffers) {
         // SAFETY: the allocation has this size, and the kernel has ended.
         let got =
             unsafe { std::slice::from_raw_parts(*address as *const u8, argument.input.len()) };

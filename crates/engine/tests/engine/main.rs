@@ -1,6 +1,5 @@
 //! Runs small kernels on the engine: control flow, memory, collectives, calls, faults.
 
-mod arithmetic;
 mod cluster;
 mod collectives;
 mod control;
