@@ -10,7 +10,6 @@ mod instruction_table;
 mod memory;
 mod memory_model;
 mod mutations;
-mod padding;
 mod sleep;
 mod stack;
 mod tearing;

@@ -1,4 +1,4 @@
-//! `nanosleep`: which lanes run while others sleep, and which wait for them.
+//! `nanosleep`: which lanes, warps and blocks run while others sleep.
 
 use std::time::{Duration, Instant};
 
@@ -95,53 +95,4 @@ D:  bar.sync 0;
     let time = times.min().unwrap();
     // One lane after the other would take 93 ms even if each slept only once.
     assert!(time < Duration::from_millis(60), "{time:?}");
-}
-
-#[test]
-fn lanes_wait_for_those_that_sleep_where_they_meet() {
-    for ns in [100, 200_000] {
-        let body = format!(
-            "{INDEX}
-    setp.ne.u32 %p1, %r5, 5;
-    mov.u32 %r6, 0;
-    mov.u32 %r8, -1;
-L:  @%p1 bra J;
-    nanosleep.u32 {ns};
-J:  activemask.b32 %r7;
-    and.b32 %r8, %r8, %r7;
-    add.u32 %r6, %r6, 1;
-    setp.lt.u32 %p2, %r6, 10;
-    @%p2 bra L;
-    st.global.u32 [%rd3], %r8;
-    ret;"
-        );
-        let (_, words) = timed(2, 64, &body);
-        assert_eq!(words, [u32::MAX; 128], "{ns} ns");
-    }
-}
-
-#[test]
-fn collectives_and_barriers_wait_for_lanes_that_sleep() {
-    // The first lane sleeps repeatedly in its branch, so that the others reach the ballot, and the other warp the barrier.
-    let body = format!(
-        "{INDEX}
-    and.b32 %r9, %r3, 1;
-    setp.ne.u32 %p3, %r9, 0;
-    setp.ne.u32 %p1, %r3, 0;
-    @%p1 bra B;
-    mov.u32 %r6, 0;
-L:  nanosleep.u32 300000;
-    add.u32 %r6, %r6, 1;
-    setp.lt.u32 %p2, %r6, 5;
-    @%p2 bra L;
-    vote.sync.ballot.b32 %r7, %p2, -1;
-    bra D;
-B:  vote.sync.ballot.b32 %r7, %p3, -1;
-D:  bar.red.popc.u32 %r8, 0, %p3;
-    add.u32 %r8, %r8, %r7;
-    st.global.u32 [%rd3], %r8;
-    ret;"
-    );
-    let (_, words) = timed(1, 64, &body);
-    assert_eq!(words, [0xaaaa_aaaa_u32 + 32; 64]);
 }

@@ -1,4 +1,4 @@
-//! `CU_LIMIT_STACK_SIZE` limits recursion and `alloca`, and nothing else.
+//! `CU_LIMIT_STACK_SIZE` limits recursion.
 
 use cupyrite_engine::{Fault, FaultKind};
 
@@ -73,67 +73,4 @@ fn recursion_is_limited_by_the_stack_size() {
     let fault = recurse(240, 6, 1024).unwrap_err();
     assert_eq!(fault.kind, FaultKind::StackOverflow);
     assert_eq!(recurse(240, 100, 32 << 10).unwrap(), 100);
-}
-
-#[test]
-fn calls_without_recursion_are_not_limited() {
-    let head = "
-.func (.param .b32 r) large(.param .b32 n)
-{
-    .reg .b32 %r<8>; .reg .b64 %rd<4>;
-    .local .align 4 .b8 a[8192];
-    ld.param.u32 %r1, [n];
-    st.local.u32 [a+8188], %r1;
-    ld.local.u32 %r2, [a+8188];
-    st.param.b32 [r], %r2;
-    ret;
-}";
-    for indirect in [false, true] {
-        let (address, call) = match indirect {
-            false => ("", "call (b), large, (a);"),
-            true => (
-                "mov.u64 %rd2, large;",
-                "proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (b), %rd2, (a), proto;",
-            ),
-        };
-        let body = format!(
-            "
-    .reg .b32 %r<8>; .reg .b64 %rd<4>;
-    ld.param.u64 %rd1, [p0];
-    .param .b32 a; .param .b32 b;
-    mov.u32 %r1, 7;
-    st.param.b32 [a], %r1;
-    {address}
-    {call}
-    ld.param.b32 %r2, [b];
-    st.global.u32 [%rd1], %r2;
-    ret;"
-        );
-        let out = Buffer::zeros(1);
-        Launch::new(1, 32)
-            .run(&module(head, 1, &body), &[out.addr])
-            .unwrap_or_else(|f| panic!("indirect: {indirect}: {f}"));
-        assert_eq!(out.get(), [7]);
-    }
-}
-
-#[test]
-fn alloca_is_limited_by_the_stack_size() {
-    let allocate = |bytes: u32| {
-        let body = format!(
-            "
-    .reg .b64 %rd<4>;
-    ld.param.u64 %rd1, [p0];
-    mov.u64 %rd2, {bytes};
-    alloca.u64 %rd3, %rd2;
-    st.local.u64 [%rd3], %rd1;
-    ret;"
-        );
-        Launch::new(1, 32)
-            .run(&module("", 1, &body), &[0])
-            .map(|_| ())
-            .map_err(|f| f.kind)
-    };
-    assert_eq!(allocate(1024), Ok(()));
-    assert_eq!(allocate(1040), Err(FaultKind::StackOverflow));
 }
