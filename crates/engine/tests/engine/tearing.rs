@@ -182,41 +182,6 @@ fn wide_atomics_and_vectors_are_coherent() {
     assert_eq!(torn(&compare), 0);
 }
 
-#[test]
-fn wide_atomics_of_all_threads_add_up() {
-    // A counter in both halves of 16 bytes, incremented by compare-and-swap.
-    let ptx = module(
-        "",
-        1,
-        "
-    .reg .pred %p<4>; .reg .b64 %rd<8>; .reg .b128 %q<4>; .reg .b32 %r<4>;
-    ld.param.u64 %rd1, [p0];
-    mov.u32 %r1, 0;
-NEXT:
-    ld.relaxed.gpu.b128 %q1, [%rd1];
-AGAIN:
-    mov.b128 {%rd2, %rd3}, %q1;
-    add.u64 %rd4, %rd2, 1; sub.u64 %rd5, %rd3, 1;
-    mov.b128 %q2, {%rd4, %rd5};
-    atom.relaxed.gpu.global.cas.b128 %q3, [%rd1], %q1, %q2;
-    mov.b128 {%rd6, %rd7}, %q3;
-    setp.ne.u64 %p1, %rd6, %rd2; setp.ne.u64 %p2, %rd7, %rd3;
-    or.pred %p1, %p1, %p2;
-    mov.b128 %q1, %q3;
-    @%p1 bra AGAIN;
-    add.u32 %r1, %r1, 1;
-    setp.lt.u32 %p3, %r1, 10;
-    @%p3 bra NEXT;
-    ret;",
-    )
-    .replace(".version 8.3", ".version 8.6")
-    .replace("sm_89", "sm_90");
-    let out = Buffer::zeros(4);
-    Launch::new(64, 32).run(&ptx, &[out.addr]).unwrap();
-    let n: u32 = 64 * 32 * 10;
-    assert_eq!(out.get(), [n, 0, n.wrapping_neg(), u32::MAX]);
-}
-
 /// Every width in shared memory, by its own and by generic addresses, reads back what it wrote.
 #[test]
 fn shared_accesses_of_every_width_round_trip() {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cupyrite_engine::memory::AddressSpace;
+use cupyrite_engine::FaultKind;
 use cupyrite_engine::texture::{
     AddressMode, ChannelKind, Format, Resource, Storage, Surface, SurfaceDescriptor, Texture,
     TextureDescriptor, objects,
 };
-use cupyrite_engine::{FaultKind, Image};
 
 use crate::harness::{Buffer, Launch, module};
 
@@ -295,34 +294,4 @@ fn the_memory_of_a_texture_is_checked() {
     let handle = linear(4 * 64);
     drop(memory);
     assert_eq!(fails(&[handle], fetch).0, FaultKind::IllegalAddress);
-}
-
-#[test]
-fn unsupported_forms_are_refused_with_a_reason() {
-    for (body, text) in [
-        (
-            "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [old, {%f5, %f6}];",
-            "use texture and surface objects",
-        ),
-        (
-            "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, %rd2, {%f5, %f6}];",
-            "does not implement separate samplers",
-        ),
-        (
-            "tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6}], %f7;",
-            "depth comparison",
-        ),
-    ] {
-        let ptx = module(
-            ".global .texref old;",
-            1,
-            &format!(".reg .f32 %f<8>; .reg .b64 %rd<4>; {body} ret;"),
-        );
-        let image = Image::load(&ptx, AddressSpace::global()).unwrap();
-        let why = image.kernels()[0]
-            .unsupported()
-            .unwrap_or_default()
-            .to_string();
-        assert!(why.contains(text), "{why}");
-    }
 }
