@@ -2,10 +2,11 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{FileDefect, LoadError, LoadErrorKind, SearchOutcome};
 use crate::found_via::FoundVia;
-use crate::loader::{LibraryHandle, OpenMode};
+use crate::loader::{DynamicLoader, LibraryHandle, OpenMode};
 use crate::platform::Os;
 use crate::search::Finder;
 use crate::search::engine::{Candidate, Dependent, Rejection, Request, SearchGoal, search};
@@ -155,6 +156,41 @@ fn load(
     result
 }
 
+/// Number of libraries that threads are opening and have not recorded yet.
+static OPENING: AtomicUsize = AtomicUsize::new(0);
+
+/// A library that this thread is opening.
+struct Opening;
+
+impl Opening {
+    fn begin() -> Self {
+        OPENING.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        OPENING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The step that found a loaded library, if this crate has loaded it. Another thread may have opened it and not recorded the
+/// step yet. The wait has a bound, because code of a library that is being opened may load another one.
+fn recorded_found_via(loader: &dyn DynamicLoader, handle: LibraryHandle) -> Option<FoundVia> {
+    const MOST_YIELDS: u32 = 10_000;
+    for _ in 0..MOST_YIELDS {
+        // In this order: a library leaves the count after it has been recorded.
+        let opening = OPENING.load(Ordering::SeqCst) > 0;
+        let recorded = loader.recorded_found_via(handle);
+        if recorded.is_some() || !opening {
+            return recorded;
+        }
+        std::thread::yield_now();
+    }
+    None
+}
+
 struct Load<'a, 's> {
     finder: Finder<'a>,
     library: &'static LibraryDescriptor,
@@ -165,7 +201,7 @@ impl SearchGoal for Load<'_, '_> {
     type Out = LoadedLibrary;
 
     fn loaded(&mut self, handle: LibraryHandle, path: PathBuf, _: Option<u32>) -> LoadedLibrary {
-        let before = self.finder.loader.recorded_found_via(handle);
+        let before = recorded_found_via(self.finder.loader, handle);
         LoadedLibrary {
             library: self.library,
             handle,
@@ -176,6 +212,7 @@ impl SearchGoal for Load<'_, '_> {
 
     fn file(&mut self, candidate: Candidate) -> Result<LoadedLibrary, Rejection> {
         let missing = self.dependencies(&candidate)?;
+        let _opening = Opening::begin();
         let name = candidate.by_name.map(OsStr::new);
         match self.open(name.unwrap_or(candidate.path.as_os_str())) {
             Ok(handle) => Ok(self.opened(handle, candidate.path, candidate.via)),
@@ -187,6 +224,7 @@ impl SearchGoal for Load<'_, '_> {
     }
 
     fn by_name(&mut self, name: &'static str) -> Result<Option<LoadedLibrary>, Rejection> {
+        let _opening = Opening::begin();
         match self.open(name.as_ref()) {
             Ok(handle) => Ok(Some(self.opened(handle, name.into(), FoundVia::System))),
             // A message that begins with the bare name means that this file was not found. Otherwise a file was
@@ -388,7 +426,7 @@ impl SearchGoal for Locate<'_> {
         path: PathBuf,
         major: Option<u32>,
     ) -> LocatedLibrary {
-        let before = self.finder.loader.recorded_found_via(handle);
+        let before = recorded_found_via(self.finder.loader, handle);
         self.located(path, before.unwrap_or(FoundVia::AlreadyLoaded), major)
     }
 
