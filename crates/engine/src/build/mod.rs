@@ -1,7 +1,7 @@
 //! From a parsed module to the KIR of one kernel.
 //!
-//! Belongs here: what an instruction of PTX is in KIR, and the layout of variables. Does not belong here: analyses of KIR
-//! (`passes`), the register file (`tier`).
+//! Belongs here: what an instruction of PTX is in KIR, and the layout of variables. Does not belong here: analyses of KIR and
+//! the locations of registers (`passes`).
 //!
 //! [`kernel`] finds the functions that the kernel reaches ([`call_graph`]), lays out their variables ([`layout`]) and
 //! translates each of them ([`function`]). Nothing is inlined. The other files translate one class of instructions each.

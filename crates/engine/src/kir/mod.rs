@@ -1,7 +1,7 @@
 //! KIR, the kernel intermediate representation: what the compiler makes of PTX, and what the tiers execute.
 //!
 //! Belongs here: plain data, with its visitors, its text form and its verifier. Does not belong here: PTX (`build` translates
-//! it), analyses (`passes`), locations in a register file (`tier`).
+//! it), analyses (`passes`), locations in a register file (`passes::register_allocation`).
 //!
 //! A [`Kernel`] holds a [`Function`] for the kernel and for every function that it can reach. A function has typed virtual
 //! [`Register`]s, of which each instruction names some, and [`Block`]s in the order of the PTX; control falls through to the

@@ -1,13 +1,13 @@
 //! The text form of KIR.
 //!
 //! ```text
-//! function vector_add(): frame 0
+//! function vector_add: frame 0
 //!   once per launch:
-//!     %rd1 = load.param.8 [16]
-//!   block 0 -> 2, 1
-//!     %r4 = mad.lo.s32 %ctaid.x, %ntid.x, %r3          ; line 20
-//!     %p1 = setp.ge.s32 %r4, %r2
-//!     if %p1 branch block 2
+//!     %rd1 = load.param.8 [0x10]
+//!   block 0 -> 2, 1, meet at 2
+//!     %r4 = mad.lo.s32 %ctaid.x, %ntid.x, %tid.x               ; line 20
+//!     %p1 = setp.ge.s32 %r4, %r2, imm 0x6                      ; line 21
+//!     if %p1 branch block 2                                    ; line 22
 //! ```
 //!
 //! A register has the name of the PTX, with `.0` to `.3` for a component of a vector. `%t7` is a temporary, a number is a

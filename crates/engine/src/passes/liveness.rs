@@ -5,7 +5,8 @@
 
 use crate::kir::{Action, BlockId, Function, Instruction, Reg, Role, Source, Uniformity};
 
-/// A range of positions. Instruction `n` of a function reads at `2 * n` and writes at `2 * n + 1`.
+/// A range of positions. Instruction `n` of a function reads at `2 * n` and writes at `2 * n + 1`. One
+/// that may write before it has read everything, which is all but lane functions, also reads at `2 * n + 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveRange {
     /// First position.

@@ -2,8 +2,9 @@
 //!
 //! The file has parts after the fixed locations: varying registers, values that change once per block, values that never
 //! change during a launch. A block copies the second part into the file of each of its warps; the third is computed once
-//! per launch. Varying registers of one function share a location if no thread needs them at the same time. Registers of
-//! different functions never do, so that only recursive calls save registers. Unused registers get no location.
+//! per launch. Varying registers of one function share a location if no thread needs them at the same time. Registers that
+//! instructions write never share one across functions, so that only recursive calls must save them. A constant or a special
+//! register has one location for all functions. Unused registers have none.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

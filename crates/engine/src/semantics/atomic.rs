@@ -1,7 +1,7 @@
 //! The operations of `atom`, `red` and other reductions.
 //!
 //! Belongs here: the value that replaces the one in memory. That nothing comes between the two is the caller's matter
-//! ([`atomics`](crate::run::atomics)).
+//! (`run::atomics`).
 
 use cupyrite_ptx::ir::{AtomOp, Type};
 use half::{bf16, f16};

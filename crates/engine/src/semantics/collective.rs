@@ -1,7 +1,7 @@
 //! Instructions that the lanes of a warp execute together: `shfl`, `vote`, `match`, `redux`.
 //!
 //! Belongs here: their results. Which lanes have come together is the caller's matter
-//! ([`warp_collectives`](crate::run::warp_collectives)); the lanes that contribute are a mask.
+//! (`run::warp_collectives`); the lanes that contribute are a mask.
 
 use cupyrite_ptx::ir::{AtomOp, ShflMode, Type, VoteMode};
 

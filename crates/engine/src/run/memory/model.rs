@@ -1,7 +1,8 @@
 //! The memory model: decides about every access of a kernel to memory before it happens.
 //!
 //! An instruction that accesses memory passes [`admit`] first, with all its lanes if they access the same number of bytes.
-//! Resolving an address requires the [`Admitted`] that it receives, so that no access bypasses the model.
+//! Resolving an address requires the [`Admitted`] that it receives, so that no such access bypasses the
+//! model. Texture fetches, loads that run before the launch and arguments on the stack do not come here.
 //!
 //! The checks of [`Bounds`] (regions, sizes of shared and local memory, alignment, access rights, padding) apply under
 //! every model: a model can refuse more accesses, but not allow one that would leave the kernel's memory.
