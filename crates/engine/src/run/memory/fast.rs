@@ -3,11 +3,10 @@
 //! A few vector instructions find out whether the addresses of all lanes are consecutive. If they are, one bounds check
 //! and one copy serve the warp; otherwise [`super::general`] takes over.
 
+use super::addresses;
 use super::general::{load, store};
-use super::host::{self, read_row, read_shared_32, read_shared_row, write_row, write_shared_32};
-use super::model::{AccessKind, AccessRequest, Admitted, MemoryModel, admit};
-use super::{ResolvedAddress, addresses, resolve, shared_refused};
-use crate::fault_report::LaneFault;
+use super::host::{read_row, read_shared_32, read_shared_row, write_row, write_shared_32};
+use super::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use crate::kir::MemSpace;
 use crate::run::context::{Context, ExecResult};
 use crate::run::lanes::{ALL, LANES, lanes};
@@ -176,10 +175,12 @@ unsafe fn shared_words(
     AccessRequest::weak(address.space, addresses, 4, kind)
 }
 
-/// Loads one 4-byte element per lane from shared memory, 32-bit address.
+/// Loads one 4-byte element per lane from the shared memory of the block, 32-bit address. Accesses outside of it take the
+/// general path: they are faults, or reach another block of the cluster.
 #[inline(always)]
 pub unsafe fn ld_shared4(
     cx: &mut Context<'_, impl MemoryModel>,
+    w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
     active: u32,
@@ -190,16 +191,13 @@ pub unsafe fn ld_shared4(
         let imm = inst.imm as u32;
         // As `in_shared`: a load that begins in shared memory is valid.
         let limit = cx.block.shared_bytes.next_multiple_of(4);
+        if !shared4_ok(limit, a, imm, active) {
+            return load(cx, w, regs, inst, active);
+        }
         let program = cx.program;
-        let admitted = admit(cx, inst, active, || {
+        admit(cx, inst, active, || {
             shared_words(program, regs, inst, AccessKind::Load)
         })?;
-        if !shared4_ok(limit, a, imm, active) {
-            if !cx.block.cluster.is_empty() {
-                return ld_cluster4(cx, admitted, regs, inst, active);
-            }
-            return Err(shared_fault(cx, a, imm, active, false));
-        }
         let base = cx.block.shared();
         let dst = regs.add(inst.args.dst[0] as usize).cast::<u32>();
         if active == ALL {
@@ -232,10 +230,11 @@ pub unsafe fn ld_shared4(
     }
 }
 
-/// Stores one 4-byte element per lane to shared memory, 32-bit address.
+/// Stores one 4-byte element per lane to the shared memory of the block, as [`ld_shared4`].
 #[inline(always)]
 pub unsafe fn st_shared4(
     cx: &mut Context<'_, impl MemoryModel>,
+    w: &mut Warp,
     regs: *mut u8,
     inst: &Inst,
     active: u32,
@@ -244,16 +243,13 @@ pub unsafe fn st_shared4(
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
         let imm = inst.imm as u32;
+        if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
+            return store(cx, w, regs, inst, active);
+        }
         let program = cx.program;
-        let admitted = admit(cx, inst, active, || {
+        admit(cx, inst, active, || {
             shared_words(program, regs, inst, AccessKind::Store)
         })?;
-        if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
-            if !cx.block.cluster.is_empty() {
-                return st_cluster4(cx, admitted, regs, inst, active);
-            }
-            return Err(shared_fault(cx, a, imm, active, true));
-        }
         let base = cx.block.shared();
         let src = regs.add(inst.args.src[1] as usize).cast::<u32>();
         for l in lanes(active) {
@@ -262,83 +258,4 @@ pub unsafe fn st_shared4(
         }
         Ok(())
     }
-}
-
-/// Host address of the word of a lane in the shared memory of a block of the cluster.
-unsafe fn cluster4(
-    cx: &mut Context<'_, impl MemoryModel>,
-    admitted: Admitted,
-    regs: *mut u8,
-    inst: &Inst,
-    lane: usize,
-    write: bool,
-) -> Result<u64, Box<LaneFault>> {
-    // SAFETY: the address is a 32-bit slot of the register file.
-    let at = unsafe { *regs.add(inst.args.src[0] as usize).cast::<u32>().add(lane) };
-    let at = at.wrapping_add(inst.imm as u32).into();
-    let l = lane as u32;
-    let space = MemSpace::Shared;
-    match resolve(cx, admitted, space, inst.aux, l, at, 4, 4, write)? {
-        ResolvedAddress::Host(p) => Ok(p),
-        ResolvedAddress::Local(_) => Err(shared_refused(at, 4, l, cx.block.shared_bytes, write)),
-    }
-}
-
-/// [`ld_shared4`] in the shared memory of the blocks of a cluster.
-#[cold]
-unsafe fn ld_cluster4(
-    cx: &mut Context<'_, impl MemoryModel>,
-    admitted: Admitted,
-    regs: *mut u8,
-    inst: &Inst,
-    active: u32,
-) -> ExecResult {
-    for l in lanes(active) {
-        // SAFETY: the operands lie in the register file, and `cluster4` has checked the access.
-        unsafe {
-            let from = cluster4(cx, admitted, regs, inst, l, false)?;
-            *regs.add(inst.args.dst[0] as usize).cast::<u32>().add(l) = host::read_32(from);
-        }
-    }
-    Ok(())
-}
-
-/// [`st_shared4`] in the shared memory of the blocks of a cluster.
-#[cold]
-unsafe fn st_cluster4(
-    cx: &mut Context<'_, impl MemoryModel>,
-    admitted: Admitted,
-    regs: *mut u8,
-    inst: &Inst,
-    active: u32,
-) -> ExecResult {
-    for l in lanes(active) {
-        // SAFETY: the operands lie in the register file, and `cluster4` has checked the access.
-        unsafe {
-            let to = cluster4(cx, admitted, regs, inst, l, true)?;
-            let v = *regs.add(inst.args.src[1] as usize).cast::<u32>().add(l);
-            host::write(to, 4, v.into());
-        }
-    }
-    Ok(())
-}
-
-/// The fault of the first lane whose access is invalid.
-#[cold]
-unsafe fn shared_fault(
-    cx: &Context<'_, impl MemoryModel>,
-    a: *const u32,
-    imm: u32,
-    active: u32,
-    write: bool,
-) -> Box<LaneFault> {
-    let limit = cx.block.shared_bytes;
-    for l in 0..32u32 {
-        // SAFETY: `a` is a 32-bit slot.
-        let at = unsafe { *a.add(l as usize) }.wrapping_add(imm);
-        if active >> l & 1 != 0 && (u64::from(at) + 4 > u64::from(limit) || at & 3 != 0) {
-            return shared_refused(u64::from(at), 4, l, limit, write);
-        }
-    }
-    shared_refused(0, 4, 0, limit, write)
 }

@@ -239,8 +239,8 @@ unsafe fn run_body<const V3: bool>(
                 InstKind::StGlobal8 => {
                     check!(fast::st_simple::<8, 8, V3>(cx, w, regs, inst, active))
                 }
-                InstKind::LdShared4 => check!(fast::ld_shared4(cx, regs, inst, active)),
-                InstKind::StShared4 => check!(fast::st_shared4(cx, regs, inst, active)),
+                InstKind::LdShared4 => check!(fast::ld_shared4(cx, w, regs, inst, active)),
+                InstKind::StShared4 => check!(fast::st_shared4(cx, w, regs, inst, active)),
                 InstKind::Ld => check!(general::load(cx, w, regs, inst, active)),
                 InstKind::St => check!(general::store(cx, w, regs, inst, active)),
                 InstKind::Atom => check!(atomics::atomic(cx, w, regs, inst, active)),
