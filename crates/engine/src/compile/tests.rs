@@ -248,6 +248,22 @@ fn every_dump_has_a_text() {
     );
 }
 
+#[test]
+fn a_register_file_that_is_too_large_is_refused() {
+    let mut lines = String::from(".reg .b64 %wide<70000>; ");
+    for n in 1..70_000 {
+        // Read before they are written, the registers are live together.
+        let _ = writeln!(lines, "add.u64 %wide0, %wide0, %wide{n};");
+    }
+    let module = format!("{HEADER}.entry k() {{ {lines} ret; }}");
+    let image = Image::load(&module, AddressSpace::global()).unwrap();
+    let refused = image.kernels()[0].unsupported().unwrap();
+    assert!(
+        refused.contains("needs a register file of 179"),
+        "{refused}"
+    );
+}
+
 /// A kernel with one change, which the verifier must refuse.
 fn refused(change: impl FnOnce(&mut Kernel)) -> String {
     let mut kernel = kernel("add.u32 %r1, %r2, %r3; setp.eq.u32 %p1, %r1, 0; @%p1 bra A; A: ret;");

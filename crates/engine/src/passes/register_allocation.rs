@@ -96,12 +96,12 @@ fn used(f: &Function) -> Vec<bool> {
     used
 }
 
-/// A part of the register file that grows.
+/// The end of a register file that grows. It saturates, so that a file that is too large is refused.
 struct FileEnd(u32);
 
 impl FileEnd {
     fn align(&mut self) {
-        self.0 = self.0.next_multiple_of(64);
+        self.0 = self.0.checked_next_multiple_of(64).unwrap_or(u32::MAX);
     }
 
     fn reserve(&mut self, slot: Slot) -> u32 {
@@ -109,7 +109,7 @@ impl FileEnd {
             self.align();
         }
         let at = self.0;
-        self.0 += slot.bytes();
+        self.0 = self.0.saturating_add(slot.bytes());
         at
     }
 }
@@ -231,5 +231,18 @@ fn linear_scan(
         }
         let at = assign(n, free.pop());
         active.push(Reverse((range.to, at)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FileEnd, Slot};
+
+    #[test]
+    fn the_end_of_a_register_file_saturates() {
+        let mut end = FileEnd(u32::MAX - 100);
+        end.reserve(Slot::R64);
+        end.align();
+        assert_eq!(end.0, u32::MAX);
     }
 }

@@ -31,7 +31,7 @@ pub fn encode(
     allocation: &Allocation,
     placed: &PlacedModule,
 ) -> Result<Program, CompileError> {
-    let file_bytes = allocation.end.next_multiple_of(64);
+    let file_bytes = allocation.end;
     if file_bytes > MAX_REGISTER_FILE {
         return Err(CompileError {
             line: 0,
@@ -57,7 +57,7 @@ pub fn encode(
     }
     encoder.resolve_calls();
     let mut program = encoder.program;
-    program.file.bytes = file_bytes;
+    program.file.bytes = file_bytes.next_multiple_of(64);
     program.file.block_from = allocation.block_from;
     program.file.block_to = allocation.block_to;
     set_values(&mut program.file, allocation);
