@@ -53,7 +53,7 @@ impl fmt::Debug for LaneOp {
 pub enum Action {
     /// Calls a lane function.
     Lanes(LaneOp),
-    /// Calls a warp function, once all lanes of the warp have come to it.
+    /// Calls a warp function when all live lanes of the warp have arrived at it.
     Warp(Box<WarpOp>),
     /// Loads from memory.
     Load(Box<MemOp>),
@@ -184,11 +184,11 @@ pub enum Action {
         /// The special register.
         special: Special,
     },
-    /// Computes the generic offset of a variable of the frame: the frame plus `offset`.
+    /// Computes the address in local memory of a byte of the function's frame: the start of the frame plus `offset`.
     FrameAddress {
         /// Destination.
         dst: Reg,
-        /// Offset in the frame.
+        /// Offset from the start of the frame, in bytes.
         offset: i64,
     },
     /// `isspacep`.

@@ -47,7 +47,8 @@ pub struct Function {
     pub registers: Vec<Register>,
     /// Names of the registers that the PTX declares.
     pub names: Vec<String>,
-    /// Blocks in the order of the PTX, the entry first. The last one ends the function.
+    /// Basic blocks in layout order: a block that does not end in an unconditional transfer of control falls through to the
+    /// next one. The first is the entry; the last does not fall through.
     pub blocks: Vec<Block>,
     /// For each block, where the lanes that leave it in different ways come together; `None` if control leaves it in one way,
     /// or if they meet at the end of the function. Empty before the pass that finds them.
@@ -100,26 +101,27 @@ impl Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(pub u32);
 
-/// Instructions of which control enters only the first. Those before the last one do not branch.
+/// A basic block, possibly empty. Control enters it at the first instruction; only the last one can branch, return, exit or
+/// trap.
 #[derive(Debug, Default)]
 pub struct Block {
     /// Instructions in order.
     pub instructions: Vec<Instruction>,
 }
 
-/// A predicate of an instruction.
+/// The guard predicate of an instruction, `@p` or `@!p`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// The predicate.
     pub predicate: Reg,
-    /// Whether the instruction executes where it is false.
+    /// Whether it is negated: the instruction executes in the lanes where the predicate is false.
     pub negated: bool,
 }
 
 /// An instruction.
 #[derive(Clone, Debug)]
 pub struct Instruction {
-    /// The lanes that execute it; all if there is none.
+    /// Guard: selects which active lanes execute the instruction. Without one, all of them do.
     pub guard: Option<Guard>,
     /// What it does.
     pub action: Action,

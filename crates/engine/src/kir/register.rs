@@ -28,13 +28,13 @@ pub struct Register {
 /// Where the value of a register comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The instructions that write it: this register of the PTX, and its component if that is a vector.
+    /// Written by instructions: a register that the PTX declares (its index) and, of a vector, the component.
     Declared(u32, u8),
-    /// One instruction, beside others that stand for the same instruction of the PTX.
+    /// Written by instructions: an intermediate value in the lowering of one PTX instruction.
     Temporary,
     /// The same element in every lane; of a predicate, the lane mask.
     Constant(u128),
-    /// A special register that a warp does not change.
+    /// A special register whose value does not change while a warp runs.
     Special(Special),
     /// The address of this byte of the parameter bank.
     ParameterAddress(u64),

@@ -83,8 +83,8 @@ impl Kernel {
     /// The text of the kernel's KIR after a pass; by default after the last one, with the locations of registers.
     ///
     /// # Errors
-    /// Why the kernel cannot be compiled; the names of the passes, if there is none of this name. Once the kernel has been
-    /// launched or queried, what it is made from is gone.
+    /// Fails if the kernel cannot be compiled, with the reason; if no pass has this name, with the names of the passes; and if
+    /// the kernel has been compiled already, by its first launch or query, which drops the source.
     pub fn kir(&self, pass: Option<&str>) -> Result<String, String> {
         let pass = pass.unwrap_or(DUMPS[DUMPS.len() - 1]);
         if !DUMPS.contains(&pass) {
