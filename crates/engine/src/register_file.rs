@@ -32,10 +32,11 @@ pub mod fixed {
     pub const END: u32 = 1600;
 }
 
-/// Locations of a function's varying registers.
+/// Byte ranges of the register file that hold a function's varying registers, one range per slot shape: start and exclusive
+/// end. A recursive function saves them around its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SaveSet {
-    /// Predicates: first and one past the last byte.
+    /// Predicates.
     pub preds: (u32, u32),
     /// 32-bit slots.
     pub r32: (u32, u32),

@@ -1,12 +1,15 @@
-//! Where the value of each register is needed, for register allocation.
+//! Live ranges of varying registers, for register allocation.
 //!
-//! A lane only depends on what it wrote itself, and instructions write the lanes that execute them. Two registers can
-//! therefore share a slot if no thread needs both at a time, however the threads of a warp diverge.
+//! Except in warp collectives and warp functions, a lane reads only what it wrote itself, and an instruction writes only the
+//! elements of the lanes that execute it. Two registers can therefore share a slot if their live ranges do not overlap, however
+//! the lanes of a warp diverge. Warp collectives and warp functions read elements of other lanes. Sharing is safe there too:
+//! while lanes wait at such an instruction, its sources are live in them, and the remaining lanes do not write their elements.
 
 use crate::kir::{Action, BlockId, Function, Instruction, Reg, Role, Source, Uniformity};
 
-/// A range of positions. Instruction `n` of a function reads at `2 * n` and writes at `2 * n + 1`. One
-/// that may write before it has read everything, which is all but lane functions, also reads at `2 * n + 1`.
+/// A range of positions. Instruction `n` of a function reads at `2 * n` and writes at `2 * n + 1`. Lane functions read all
+/// sources before they write; any other instruction may write a destination before it has read all sources, so its reads count
+/// at `2 * n + 1` instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveRange {
     /// First position.
@@ -27,11 +30,11 @@ impl LiveRange {
     }
 }
 
-/// A block by block analysis of more registers and blocks than this, multiplied, takes too long. The registers that more
-/// than one block uses are then live in the whole function.
+/// Limit of the data-flow analysis: registers that are not local to a block, times blocks. Above it, these registers count as
+/// live in the whole function.
 const MOST_WORK: usize = 1 << 28;
 
-/// What is known of a register from a first look at all instructions.
+/// What the first scan of the instructions finds out about a register.
 #[derive(Clone, Copy)]
 struct Seen {
     /// The block of its first instruction.
@@ -40,8 +43,8 @@ struct Seen {
     local: bool,
 }
 
-/// The smallest range that contains every position at which a varying register that instructions write is needed; `None`
-/// for other registers and for unused ones.
+/// For each varying register that instructions write, a range that contains every position at which it is live; `None` for
+/// other registers and for unused ones.
 pub fn live_ranges(f: &Function) -> Vec<Option<LiveRange>> {
     let varying = |r: Reg| {
         let own = &f.registers[r.at as usize];
@@ -132,7 +135,7 @@ impl Set {
     }
 }
 
-/// Extends the ranges of the registers `globals` over the blocks at whose start or end they are live: the backward analysis of
+/// Extends the ranges of the registers `globals` to the block boundaries at which they are live: backward data-flow analysis of
 /// live variables.
 fn extend_across_blocks(f: &Function, globals: &[usize], starts: &[u32], ranges: &mut [LiveRange]) {
     const OTHER: u32 = u32::MAX;

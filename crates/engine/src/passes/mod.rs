@@ -1,7 +1,7 @@
 //! Passes: each analyzes or rewrites the KIR of one function.
 //!
-//! [`PASSES`] lists them in order; each has a file. Register allocation comes after them, because it concerns all functions
-//! of a kernel.
+//! [`PASSES`] lists them in order; each has a file. Register allocation is not one of them: it runs after the passes, on all
+//! functions of a kernel together. Nor is liveness: it is an analysis that register allocation uses.
 
 mod control_flow;
 mod liveness;
@@ -17,7 +17,7 @@ use crate::kir::{Function, Kernel, verify};
 
 /// A pass.
 pub struct Pass {
-    /// Name, by which dumps call it.
+    /// Name in dumps.
     pub name: &'static str,
     /// What it does to a function.
     pub run: fn(&mut Function) -> Result<(), CompileError>,
@@ -43,11 +43,11 @@ pub const PASSES: [Pass; 4] = [
     },
 ];
 
-/// Runs all passes on all functions of a kernel. Calls `after` with the name of each pass when it has run. In builds with
-/// debug assertions, such as those of the tests, the verifier runs before the first pass and after each.
+/// Runs all passes on all functions of a kernel, and calls `after` with the name of each pass when it has run. In builds with
+/// debug assertions, such as those of the tests, the verifier runs before the first pass and after each pass.
 ///
 /// # Errors
-/// An instruction that cannot run.
+/// The first error of a pass: an instruction that the engine cannot execute.
 pub fn run(
     kernel: &mut Kernel,
     mut after: impl FnMut(&'static str, &Kernel),

@@ -1,15 +1,16 @@
 //! Loops that may wait for another thread.
 //!
-//! The scheduler gives such a loop less time: another warp must run before the loop can end.
+//! The backward branch of such a loop takes more fuel from its warp, so that the warp soon yields: the loop may end only after
+//! other lanes or another warp have run.
 
 use crate::build::CompileError;
 use crate::kir::{Action, Function};
 
-/// Marks the branches that go back around an instruction that may wait for another thread, such as an atomic or a volatile
-/// load.
+/// Marks each backward branch that encloses, in layout order, an instruction that may wait for another thread
+/// ([`Action::may_wait`]): an atomic, an operation on an `mbarrier` object, a volatile or non-weak load, `nanosleep`.
 #[allow(clippy::unnecessary_wraps, reason = "the signature of a pass")]
 pub fn mark_spin_loops(f: &mut Function) -> Result<(), CompileError> {
-    // For each block, the number of waiting instructions before it, and behind the last one.
+    // Prefix sums: instructions that may wait in all blocks before each block, then in the whole function.
     let mut before = vec![0usize];
     for b in &f.blocks {
         let own = b.instructions.iter().filter(|i| i.action.may_wait());

@@ -1,9 +1,10 @@
-//! Which registers hold one value for the whole launch, or for a whole block.
+//! Uniformity: finds the registers that hold one value for the whole launch or block, and hoists their definitions.
 //!
-//! A register with a single, unguarded definition by a lane function never changes if the sources of that instruction
-//! never change, whatever the control flow. Such a definition is hoisted: it runs once per launch or block, before the
-//! threads. This covers kernel parameters, immediates, grid and block coordinates and everything computed from them.
-//! Copies of `%tid` are not copied at all, but read in place.
+//! A register is uniform if it has one definition, that definition is unguarded, and it is either a load of a kernel
+//! parameter or constant whose address is known before the launch, or a lane function with uniform sources. Lane functions
+//! have no side effects, so the definition can run earlier than control reaches it: once per launch or block, before the
+//! threads. This covers kernel parameters, immediates, grid and block coordinates, and everything computed from them. A copy
+//! of `%tid` is removed, and the register gets the location of `%tid`.
 
 use std::collections::VecDeque;
 
@@ -76,7 +77,7 @@ pub fn hoist_uniform(f: &mut Function) -> Result<(), CompileError> {
     let instructions: Vec<&Instruction> = f.blocks.iter().flat_map(|b| &b.instructions).collect();
     let readers = Readers::new(f.registers.len(), &instructions);
     let mut omitted = vec![false; instructions.len()];
-    // Instructions to look at, in order; later those that read a register that has been found to be uniform.
+    // Worklist: all instructions in order, then the readers of each register that turns out to be uniform.
     let mut queue: VecDeque<u32> = (0..instructions.len() as u32).collect();
     while let Some(n) = queue.pop_front() {
         let n = n as usize;
@@ -139,7 +140,7 @@ fn result_uniformity(op: &LaneOp, registers: &[Register]) -> Option<Uniformity> 
     let mut sources = op.src.iter().flatten();
     sources.try_fold(Uniformity::Launch, |u, r| {
         let own = match register(r).source {
-            // Its contents do not matter.
+            // A fixed location other than the frame does not affect the result.
             Source::Fixed(fixed) if fixed != Fixed::Frame => Uniformity::Launch,
             _ => register(r).uniformity,
         };
