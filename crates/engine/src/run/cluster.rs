@@ -11,9 +11,9 @@ use super::worker::WorkerState;
 
 /// A cluster.
 pub struct Cluster {
-    /// Its blocks in the order of their ranks.
+    /// Its blocks, indexed by rank.
     blocks: Vec<Block>,
-    /// The ranks of the blocks with threads that have not exited.
+    /// Mask, by rank, of the blocks with threads that have not exited. Not maintained for a cluster of one block.
     live: u32,
 }
 

@@ -1,14 +1,15 @@
 //! A warp: its live lanes, and the fragments into which divergence has split them.
 //!
-//! Lanes at the same position run together as a fragment. A position is the return address of each call in progress and
-//! the program counter: lanes that called a function at different instructions do not meet in it. Positions are ordered as
-//! if the functions were inlined at their calls. The fragment with the lowest position runs first, and fragments
-//! that meet merge, which reconverges structured code without analysis. When a fragment keeps jumping backwards while
-//! others are ready, the warp *rotates*: the fragment that has waited longest runs for a while. A spinning lane therefore
-//! cannot starve the lane that holds the lock.
+//! Lanes at the same position run together as a fragment. A position is the program counter and the return addresses of the
+//! calls in progress, so lanes that called a function from different call sites do not merge inside it. Positions are ordered
+//! as if every call were inlined. The ready fragment with the lowest position runs first, and fragments that reach the same
+//! position merge, which reconverges structured code without analysis. When a fragment takes many backward branches while
+//! others are ready, the warp *rotates*: the ready fragment that was parked first runs until the warp selects a fragment again.
+//! A spinning lane therefore cannot starve the lane that holds the lock.
 //!
-//! A fragment that sleeps (`nanosleep`) stops its warp, so that lanes which do not sleep wait for it where they meet. If it
-//! sleeps again without having met any, it polls, and the others run while it sleeps.
+//! While a fragment sleeps (`nanosleep`), no fragment of its warp runs, so that the other lanes do not run past the position
+//! where they would merge with it. If one of its lanes sleeps again before it has merged with lanes that have not slept, the
+//! fragment polls: the others then run while it sleeps.
 
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
@@ -18,11 +19,12 @@ use super::lanes::{LANES, first_lane, lanes};
 use crate::register_file::fixed;
 use crate::tier::interpreter::code::{InstKind, Program};
 
-/// Backward branches until the interpreter checks for cancellation and rotates; one that spins costs [`SPIN_COST`].
+/// Fuel of a warp. A backward branch takes 1, a spinning one [`SPIN_COST`]. When the fuel has run out, the interpreter checks
+/// for cancellation; if the branch spins, and otherwise every 64th time, the warp also rotates and yields to other warps.
 pub const FUEL: i32 = 1024;
 /// Fuel that a spinning backward branch takes.
 pub const SPIN_COST: i32 = 32;
-/// How much sooner than asked a fragment wakes if another one of its warp wakes: they may merge.
+/// How much earlier than requested a fragment may wake, together with another one of its warp, so that they can merge.
 const SLEEP_SLACK: Duration = Duration::from_micros(20);
 
 /// A warp collective: the properties that instructions must share for lanes to execute them together (PTX ISA,
@@ -63,7 +65,7 @@ pub struct Fragment {
     pub mask: u32,
     /// State.
     pub state: FragmentState,
-    /// Time at which the fragment was parked.
+    /// Value of [`Warp::time`] when the fragment was parked.
     pub since: u32,
 }
 
@@ -162,21 +164,21 @@ pub struct Warp {
     pub pc: u32,
     /// Lanes of the running fragment; zero if no fragment is running.
     pub mask: u32,
-    /// Lowest later program counter at which a fragment of the same path waits: the running one merges with it there.
+    /// The lowest program counter after `pc` at which the running fragment can merge with a parked one of the same path.
     pub next_merge: u32,
     /// Parked fragments.
     pub fragments: Vec<Fragment>,
-    /// Whether the running fragment runs although another is lower.
+    /// Whether the running fragment runs although a ready one may have a lower position.
     pub rotating: bool,
-    /// Lanes that have slept since they last met lanes that have not.
+    /// Lanes that have slept since a fragment of sleepers last merged with lanes that have not slept.
     pub slept: u32,
     /// Whether one of them has slept again.
     pub polling: bool,
-    /// Whether no fragment runs while one sleeps.
+    /// Whether no fragment may run because one sleeps that does not poll.
     pub asleep: bool,
     /// Whether the next collective proceeds without its missing members.
     pub force_collective: bool,
-    /// Source of [`Fragment::since`].
+    /// Number of times that lanes were parked: the clock of [`Fragment::since`].
     pub time: u32,
     /// Remaining fuel.
     pub fuel: i32,

@@ -66,7 +66,8 @@ pub struct ReduxOp {
     pub nan: bool,
 }
 
-/// `redux.sync`: the values of the participating lanes, combined in the order of the lanes.
+/// `redux.sync`: reduces the values of the participating lanes to one. The operations are associative and commutative, so the
+/// order of the lanes does not matter. Returns zero if there are no values.
 pub fn redux(op: ReduxOp, mut values: impl Iterator<Item = u32>) -> u32 {
     let mut first = values.next().unwrap_or(0);
     if op.abs {

@@ -1,8 +1,9 @@
-//! The memory model: decides about every access of a kernel to memory before it happens.
+//! The memory model: admits, records or refuses an access of a kernel to memory before it happens.
 //!
-//! An instruction that accesses memory passes [`admit`] first, with all its lanes if they access the same number of bytes.
-//! Resolving an address requires the [`Admitted`] that it receives, so that no such access bypasses the
-//! model. Texture fetches, loads that run before the launch and arguments on the stack do not come here.
+//! An instruction calls [`admit`] before it accesses memory: once for all active lanes, or once per lane if the lanes access
+//! different numbers of bytes or one after the other. Resolving an address requires the [`Admitted`] that it returns, so no
+//! such access bypasses the model. The model does not see texture fetches, loads that run once per launch, and arguments on
+//! the stack.
 //!
 //! The checks of [`Bounds`] (regions, sizes of shared and local memory, alignment, access rights, padding) apply under
 //! every model: a model can refuse more accesses, but not allow one that would leave the kernel's memory.
@@ -16,7 +17,7 @@ use crate::run::context::Context;
 use crate::run::lanes::{LANES, lanes};
 use crate::tier::interpreter::code::{Inst, Program};
 
-/// Decides about the accesses of a launch to memory.
+/// Admits or refuses the memory accesses of a launch.
 ///
 /// The value is the state of one launch: [`launch_with`](crate::launch_with) borrows it, and all worker threads use it at
 /// the same time. An implementation needs no `unsafe` code and cannot compromise the process.
@@ -24,13 +25,13 @@ pub trait MemoryModel: Sync {
     /// State of a worker thread during a launch. A block may move from one worker to another while it waits.
     type Worker;
 
-    /// Whether [`Self::check`] can refuse or record anything. If not, its calls are not compiled.
+    /// Whether [`Self::check`] can refuse or record anything. If false, the engine does not call it.
     const CHECKS: bool = true;
 
-    /// The state of a worker thread that begins to run blocks.
+    /// Creates the state of a worker thread before it runs its first block.
     fn begin(&self) -> Self::Worker;
 
-    /// Decides about an access of a warp, before any of its lanes accesses memory.
+    /// Admits or refuses an access of a warp. Called before any lane of the access reads or writes memory.
     ///
     /// # Errors
     /// The fault of a refused access. The launch stops with it.
@@ -69,7 +70,7 @@ pub enum AccessKind {
     Load,
     /// Writes it.
     Store,
-    /// Reads and writes it at once: `atom`, `red`, reductions, operations on `mbarrier` objects.
+    /// Atomic read-modify-write: `atom`, `red`, reductions, operations on `mbarrier` objects.
     Atomic,
 }
 
@@ -94,7 +95,7 @@ pub struct LaneAccess {
     pub lane: u32,
     /// State space; that of a generic address depends on the address.
     pub space: StateSpace,
-    /// First address. It may be invalid, because the checks of [`Bounds`] may follow.
+    /// Address of the first byte. It can be invalid: the checks of [`Bounds`] may run later.
     pub address: u64,
 }
 
@@ -210,7 +211,7 @@ impl WarpAccess<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct Admitted(());
 
-/// Lets the model decide about an access of `inst` by the lanes `active`, unless none is set.
+/// Asks the model to admit an access of `inst` by the lanes `active`. Without active lanes, there is no access to admit.
 ///
 /// # Errors
 /// The fault of a refused access.

@@ -37,14 +37,15 @@ pub trait Warp {
 /// The offsets in `operands` are slots of the warp's register file, of the shapes that the [`Selected`] has.
 pub type WarpFn = unsafe fn(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>>;
 
-/// Operands of a [`WarpFn`], as byte offsets into the register file.
+/// Operands of a [`WarpFn`]. Registers are the byte offsets of their slots in the register file. The address operand is not
+/// among them: [`Warp::addresses`] returns its elements.
 #[derive(Clone, Debug, Default)]
 pub struct Operands {
-    /// Destinations, in the order of [`Selected::dsts`].
+    /// Slots of the destinations, in the order of [`Selected::dsts`].
     pub dst: Vec<u32>,
-    /// Sources, in the order of [`Selected::srcs`].
+    /// Slots of the sources, in the order of [`Selected::srcs`].
     pub src: Vec<u32>,
-    /// [`Selected::imm`].
+    /// Immediate: the value of [`Selected::imm`].
     pub imm: u32,
 }
 
@@ -57,7 +58,7 @@ pub struct Selected {
     pub dsts: Vec<OperandSlot>,
     /// Sources.
     pub srcs: Vec<OperandSlot>,
-    /// The operand that is an address.
+    /// Index of the PTX operand that is an address; `None` if the instruction has none.
     pub address: Option<u8>,
     /// Value of [`Operands::imm`].
     pub imm: u32,
