@@ -7,29 +7,12 @@ use super::placed::CompileError;
 use crate::kir::{Action, BulkDirection, BulkOp, BulkSide};
 use crate::semantics::lane::Slot;
 
-/// Modifiers of forms that the CPU device does not implement, and the name of each form.
-const MISSING: [(Word, &str); 8] = [
-    (Word::Im2col, "im2col mode"),
-    (Word::Im2colW, "im2col mode"),
-    (Word::Im2colW128, "im2col mode"),
-    (Word::Im2colNoOffs, "im2col mode"),
-    (Word::TileGather4, "gathers"),
-    (Word::TileScatter4, "scatters"),
-    (Word::MulticastCluster, "multicast to a cluster"),
-    (Word::CpMask, "byte masks"),
-];
-
 impl FunctionBuilder<'_, '_> {
     /// `cp.async.bulk`, `cp.reduce.async.bulk`. Copies complete at once, so that the group forms do nothing.
     pub fn bulk_copy(&mut self, i: &Instr) -> Result<(), CompileError> {
         let mods = &i.mods;
         if mods.has(Word::CommitGroup) || mods.has(Word::WaitGroup) || mods.has(Word::Prefetch) {
             return Ok(());
-        }
-        for (word, what) in MISSING {
-            if mods.has(word) {
-                return Err(self.error(&format!("the CPU device does not implement {what}")));
-            }
         }
         let mut list = Vec::new();
         let is_tensor = |o: Option<&Operand>| matches!(o, Some(Operand::TexAddr(_)));
