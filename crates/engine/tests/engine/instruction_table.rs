@@ -4,7 +4,9 @@ use cupyrite_engine::Image;
 use cupyrite_engine::memory::AddressSpace;
 use cupyrite_ptx::NEWEST_VERSION;
 use cupyrite_ptx::ir::Op;
-use cupyrite_ptx::isa::{DECLARATIONS, Support, VARIABLES, WIDE_DECLARATIONS, samples};
+use cupyrite_ptx::isa::{
+    DECLARATIONS, Support, VARIABLES, WIDE_DECLARATIONS, bulk_copy_samples, samples,
+};
 
 /// A module of the newest version with one instruction.
 fn module(target: &str, instruction: &str) -> String {
@@ -18,9 +20,12 @@ fn module(target: &str, instruction: &str) -> String {
 
 #[test]
 fn forms_run_or_are_refused_as_the_table_says() {
-    const TARGETS: [&str; 6] = ["sm_90a", "sm_100a", "sm_120a", "sm_80", "sm_60", "sm_103a"];
+    const TARGETS: [&str; 7] = [
+        "sm_90a", "sm_100a", "sm_120a", "sm_80", "sm_60", "sm_103a", "sm_107f",
+    ];
     let (mut run, mut refused, mut wrong) = (0, 0, Vec::new());
-    for sample in Op::ALL.iter().flat_map(|op| samples(*op)) {
+    let listed = Op::ALL.iter().flat_map(|op| samples(*op));
+    for sample in listed.chain(bulk_copy_samples()) {
         let loaded = TARGETS.iter().find_map(|target| {
             Image::load(&module(target, &sample.text), AddressSpace::global()).ok()
         });
@@ -42,7 +47,7 @@ fn forms_run_or_are_refused_as_the_table_says() {
         wrong.join("\n")
     );
     assert!(
-        run > 3000 && refused > 300,
+        run > 7000 && refused > 1000,
         "{run} run, {refused} are refused"
     );
 }

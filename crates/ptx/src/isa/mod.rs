@@ -15,7 +15,9 @@ use crate::ir::{
 
 pub use gate::Gate;
 pub(crate) use recognize::{Recognized, Unrecognized, recognize};
-pub use sample::{DECLARATIONS, Sample, VARIABLES, WIDE_DECLARATIONS, mutations, samples};
+pub use sample::{
+    DECLARATIONS, Sample, VARIABLES, WIDE_DECLARATIONS, bulk_copy_samples, mutations, samples,
+};
 
 include!(concat!(env!("OUT_DIR"), "/isa.rs"));
 

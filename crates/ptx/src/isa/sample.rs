@@ -128,8 +128,22 @@ impl Form {
 /// The instructions that [`Op`] has, with every modifier at least once and operands that fit; none for forms whose
 /// operands the table does not list.
 pub fn samples(op: Op) -> Vec<Sample> {
+    samples_of(op, false)
+}
+
+/// Bulk copies and reductions, with every modifier at least once and operands that fit. The table does not list their
+/// operands.
+pub fn bulk_copy_samples() -> Vec<Sample> {
+    let ops = [Op::CpAsyncBulk, Op::CpReduceAsync];
+    ops.into_iter()
+        .flat_map(|op| samples_of(op, true))
+        .collect()
+}
+
+/// Samples of the forms whose operands the table lists, or of the others (`open`), which must be bulk copies.
+fn samples_of(op: Op, open: bool) -> Vec<Sample> {
     let mut all = Vec::new();
-    for form in op.row().forms.iter().filter(|form| !form.open) {
+    for form in op.row().forms.iter().filter(|form| form.open == open) {
         for spelling in form.spellings() {
             let words = form.words(&spelling);
             let Some((found, spelled)) = recognized(op, &words) else {
@@ -201,11 +215,63 @@ fn text(spelled: &str, form: &Form, found: &Recognized, words: &[&str], optional
         Presence::With(word) => found.mods.other.contains(&word),
     });
     let mut addresses = 0;
-    let operands: Vec<String> = wanted
+    let mut operands: Vec<String> = wanted
         .enumerate()
         .map(|(n, o)| operand(o, n, found, words, &mut addresses))
         .collect();
+    if form.open {
+        operands.extend(bulk_operands(found, words));
+    }
     format!("{spelled} {};", operands.join(", ")).replace(" ;", ";")
+}
+
+/// The operands of a bulk copy with these modifiers.
+fn bulk_operands(found: &Recognized, words: &[&str]) -> Vec<String> {
+    let has = |word: &str| words.contains(&word);
+    let dimensions = words
+        .iter()
+        .find_map(|word| word.strip_suffix('d')?.parse().ok());
+    let is_tensor = has("tensor");
+    let memory = match dimensions {
+        Some(dimensions) if is_tensor => tensor_address(dimensions, words),
+        _ => "[global_bytes]".to_string(),
+    };
+    let shared = || "[shared_bytes]".to_string();
+    let mut all = match (found.mods.space, found.mods.space2) {
+        _ if has("prefetch") => vec![memory],
+        (Some(Space::Global), _) => vec![memory, shared()],
+        (_, Some(Space::Global)) => vec![shared(), memory],
+        _ => vec![shared(), shared()],
+    };
+    let offsets = |count: usize| format!("{{{}}}", vec!["h1"; count].join(", "));
+    let mut add = |wanted: bool, operands: &[&str]| {
+        if wanted {
+            all.extend(operands.iter().map(ToString::to_string));
+        }
+    };
+    add(!is_tensor, &["r1"]);
+    add(has("ignore_oob"), &["r2", "r3"]);
+    add(has("mbarrier::complete_tx::bytes"), &["[shared_bytes+128]"]);
+    if let (true, Some(dimensions @ 3..)) = (has("im2col"), dimensions) {
+        add(true, &[&offsets(dimensions - 2)]);
+    }
+    add(has("im2col::w") || has("im2col::w::128"), &["{h1, h2}"]);
+    add(has("multicast::cluster"), &["h3"]);
+    add(has("multicast::cluster::32b"), &["r3"]);
+    add(has("L2::cache_hint"), &["l1"]);
+    add(has("cp_mask"), &["h4"]);
+    all
+}
+
+/// A tensor map with the coordinates of an element or, in the modes that gather and scatter, of four rows.
+fn tensor_address(dimensions: usize, words: &[&str]) -> String {
+    let rows = ["tile::gather4", "tile::scatter4"];
+    let coordinates = match words.iter().any(|word| rows.contains(word)) {
+        true => 5,
+        false => dimensions,
+    };
+    let coordinates: Vec<String> = (1..=coordinates).map(|n| format!("r{n}")).collect();
+    format!("[l2, {{{}}}]", coordinates.join(", "))
 }
 
 /// A register of this type with a number.
