@@ -7,9 +7,8 @@ use cupyrite_ptx::ir::{
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
 use crate::build::PaddedVariable;
-use crate::kir::{
-    Action, Address, AtomicOp, ConstantLoad, CopyOp, Fixed, MemOp, MemSpace, Reg, atomic_exists,
-};
+use crate::kir::{Action, Address, AtomicOp, ConstantLoad, CopyOp, Fixed, MemOp, MemSpace, Reg};
+use crate::semantics::atomic;
 use crate::semantics::lane::Slot;
 
 impl FunctionBuilder<'_, '_> {
@@ -295,7 +294,7 @@ impl FunctionBuilder<'_, '_> {
             return Err(self.error("the operation is missing"));
         };
         let ty = self.element_type(i)?;
-        if !atomic_exists(op, ty) {
+        if !atomic::exists(op, ty) {
             return Err(self.error("the operation does not exist for this type"));
         }
         let mut list = Vec::new();

@@ -116,27 +116,6 @@ pub struct AtomicOp {
     pub src2: Option<Reg>,
 }
 
-/// Whether `op` exists for `ty` (PTX ISA, "atom").
-pub fn atomic_exists(op: AtomOp, ty: Type) -> bool {
-    use Type::*;
-    match op {
-        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, B32 | B64 | U32 | U64 | S32 | S64),
-        AtomOp::Cas => matches!(ty.bits(), 16 | 32 | 64 | 128) && !matches!(ty, F16x2 | BF16x2),
-        AtomOp::Exch => matches!(ty.bits(), 32 | 64 | 128),
-        AtomOp::Add => {
-            matches!(
-                ty,
-                U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | F16 | F16x2 | BF16 | BF16x2
-            )
-        }
-        AtomOp::Inc | AtomOp::Dec => matches!(ty, U32 | B32),
-        AtomOp::Min | AtomOp::Max => {
-            matches!(ty, U32 | S32 | U64 | S64 | F16 | F16x2 | BF16 | BF16x2)
-        }
-        AtomOp::Popc => false,
-    }
-}
-
 /// `cp.async`: a copy to shared memory that completes at once.
 #[derive(Clone, Debug)]
 pub struct CopyOp {

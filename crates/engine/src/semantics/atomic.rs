@@ -1,10 +1,31 @@
 //! The operations of `atom`, `red` and other reductions.
 //!
-//! Belongs here: the value that replaces the one in memory. That nothing comes between the two is the caller's matter
+//! Belongs here: which operations exist, and the value that replaces the one in memory. That nothing comes between the two is the caller's matter
 //! (`run::atomics`).
 
 use cupyrite_ptx::ir::{AtomOp, Type};
 use half::{bf16, f16};
+
+/// Whether `op` exists for `ty` (PTX ISA, "atom").
+pub fn exists(op: AtomOp, ty: Type) -> bool {
+    use Type::*;
+    match op {
+        AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, B32 | B64 | U32 | U64 | S32 | S64),
+        AtomOp::Cas => matches!(ty.bits(), 16 | 32 | 64 | 128) && !matches!(ty, F16x2 | BF16x2),
+        AtomOp::Exch => matches!(ty.bits(), 32 | 64 | 128),
+        AtomOp::Add => {
+            matches!(
+                ty,
+                U32 | S32 | B32 | U64 | S64 | B64 | F32 | F64 | F16 | F16x2 | BF16 | BF16x2
+            )
+        }
+        AtomOp::Inc | AtomOp::Dec => matches!(ty, U32 | B32),
+        AtomOp::Min | AtomOp::Max => {
+            matches!(ty, U32 | S32 | U64 | S64 | F16 | F16x2 | BF16 | BF16x2)
+        }
+        AtomOp::Popc => false,
+    }
+}
 
 /// Applies `f` to both halves.
 fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
