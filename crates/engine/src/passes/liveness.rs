@@ -138,10 +138,10 @@ impl Set {
 /// Extends the ranges of the registers `globals` to the block boundaries at which they are live: backward data-flow analysis of
 /// live variables.
 fn extend_across_blocks(f: &Function, globals: &[usize], starts: &[u32], ranges: &mut [LiveRange]) {
-    const OTHER: u32 = u32::MAX;
-    let mut index = vec![OTHER; f.registers.len()];
+    // Positions in `globals`.
+    let mut index: Vec<Option<u32>> = vec![None; f.registers.len()];
     for (n, &r) in globals.iter().enumerate() {
-        index[r] = n as u32;
+        index[r] = Some(n as u32);
     }
     // Registers that a block reads before it defines them, and those that it defines.
     let mut live_in = Vec::with_capacity(f.blocks.len());
@@ -150,12 +150,13 @@ fn extend_across_blocks(f: &Function, globals: &[usize], starts: &[u32], ranges:
         let (mut reads, mut defines) = (Set::new(globals.len()), Set::new(globals.len()));
         for i in &b.instructions {
             for_each_operand(i, |role, r| {
-                let n = index[r.at as usize] as usize;
-                if n == OTHER as usize {
-                } else if role == Role::Write && i.guard.is_none() {
-                    defines.insert(n);
-                } else if role == Role::Read && !defines.contains(n) {
-                    reads.insert(n);
+                let Some(n) = index[r.at as usize].map(|n| n as usize) else {
+                    return;
+                };
+                match role {
+                    Role::Write if i.guard.is_none() => defines.insert(n),
+                    Role::Read if !defines.contains(n) => reads.insert(n),
+                    _ => {}
                 }
             });
         }
