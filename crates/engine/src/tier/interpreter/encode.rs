@@ -47,6 +47,7 @@ pub fn encode(
         function: 0,
         starts: Vec::new(),
         branches: Vec::new(),
+        tables: Vec::new(),
         entries: Vec::new(),
         calls: Vec::new(),
     };
@@ -179,6 +180,8 @@ struct Encoder<'a> {
     starts: Vec<u32>,
     /// Branches to resolve: position and target.
     branches: Vec<(u32, BlockId)>,
+    /// Branch tables to resolve: index into the program's tables, and targets.
+    tables: Vec<(u32, Box<[BlockId]>)>,
     /// Position of each function.
     entries: Vec<u32>,
     /// Direct calls to resolve: index into the program's calls, and function.
@@ -219,7 +222,6 @@ impl Encoder<'_> {
                 .push(PrologueOp { run, args });
         }
         self.starts.clear();
-        let mut tables = self.program.tables.len();
         for b in &f.blocks {
             self.starts.push(self.program.code.len() as u32);
             for i in &b.instructions {
@@ -228,6 +230,9 @@ impl Encoder<'_> {
                 self.push(inst, f, i);
                 match &i.action {
                     Action::Branch { target, .. } => self.branches.push((at, *target)),
+                    Action::BranchIndexed { targets, .. } => {
+                        self.tables.push((inst.target, targets.clone()));
+                    }
                     Action::Call(_) => {
                         let save = f.recursive.then_some(allocation.varying[self.function]);
                         self.program.calls[inst.target as usize].save = save;
@@ -247,14 +252,9 @@ impl Encoder<'_> {
                 inst.flags |= BACKWARD;
             }
         }
-        for b in &f.blocks {
-            if let Some(Action::BranchIndexed { targets, .. }) =
-                b.instructions.last().map(|i| &i.action)
-            {
-                let positions = targets.iter().map(|t| self.starts[t.0 as usize]);
-                self.program.tables[tables] = positions.collect();
-                tables += 1;
-            }
+        for (table, targets) in std::mem::take(&mut self.tables) {
+            let positions = targets.iter().map(|t| self.starts[t.0 as usize]);
+            self.program.tables[table as usize] = positions.collect();
         }
         Ok(())
     }
