@@ -1,18 +1,10 @@
 //! Times kernels that mostly access memory: a vector addition, a reduction in shared memory, a histogram with atomics and a
 //! permutation: `cargo run --release --example engine_memory -p cupyrite-engine [ROUNDS]`.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
-use cupyrite_engine::{Image, LaunchSpec, PrintfSink, launch};
-
-struct Out;
-impl PrintfSink for Out {
-    fn emit(&self, text: &[u8]) {
-        print!("{}", String::from_utf8_lossy(text));
-    }
-}
+use cupyrite_engine::{Image, LaunchSpec, launch};
 
 /// Elements, one a thread.
 const N: usize = 1 << 22;
@@ -112,7 +104,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         params.extend(base.to_le_bytes());
     }
-    let cancel = AtomicBool::new(false);
     for (name, body) in [
         ("vector addition", ADD),
         ("reduction, shared memory", REDUCE),
@@ -127,22 +118,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Some(kernel) = image.kernel("k") else {
             continue;
         };
-        let spec = LaunchSpec {
-            kernel: &kernel,
-            grid: [(N / 256) as u32, 1, 1],
-            block: [256, 1, 1],
-            dynamic_shared: 0,
-            params: &params,
-            cooperative: false,
-            cancel: &cancel,
-            printf: &Out,
-            local_limit: 1024,
-            heap_limit: 8 << 20,
-            grid_id: 0,
-            viewer: Default::default(),
-            sms: None,
-            graph: None,
-        };
+        let spec = LaunchSpec::new(&kernel, [(N / 256) as u32, 1, 1], [256, 1, 1], &params);
         let mut best = f64::MAX;
         for _ in 0..rounds {
             let begin = Instant::now();

@@ -1,17 +1,9 @@
 //! Times saxpy on the PTX engine and in plain Rust: `cargo run --release --example engine_saxpy -p cupyrite-engine`.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
-use cupyrite_engine::{Image, LaunchSpec, PrintfSink, launch};
-
-struct Out;
-impl PrintfSink for Out {
-    fn emit(&self, text: &[u8]) {
-        print!("{}", String::from_utf8_lossy(text));
-    }
-}
+use cupyrite_engine::{Image, LaunchSpec, launch};
 
 const PTX: &str = r"
 .version 8.0
@@ -89,23 +81,12 @@ fn main() {
     for v in [x, y, out, n as u64] {
         params.extend(v.to_le_bytes());
     }
-    let cancel = AtomicBool::new(false);
-    let spec = LaunchSpec {
-        kernel: &kernel,
-        grid: [n.div_ceil(256) as u32, 1, 1],
-        block: [256, 1, 1],
-        dynamic_shared: 0,
-        params: &params,
-        cooperative: false,
-        cancel: &cancel,
-        printf: &Out,
-        local_limit: 1024,
-        heap_limit: 8 << 20,
-        grid_id: 0,
-        viewer: Default::default(),
-        sms: None,
-        graph: None,
-    };
+    let spec = LaunchSpec::new(
+        &kernel,
+        [n.div_ceil(256) as u32, 1, 1],
+        [256, 1, 1],
+        &params,
+    );
     let rounds = if n > 4 << 20 { 5 } else { 300 };
     let (mut engine, mut plain, mut wrong) = (f64::MAX, f64::MAX, 0);
     for _ in 0..rounds {

@@ -36,5 +36,6 @@ pub use load::{
 };
 pub use run::grid::{LaunchSpec, launch, launch_clusters, launch_with};
 pub use run::{
-    AccessKind, Bounds, GraphLauncher, LaneAccess, MemoryModel, PrintfSink, StateSpace, WarpAccess,
+    AccessKind, Bounds, GraphLauncher, LaneAccess, MemoryModel, PrintfSink, StandardOutput,
+    StateSpace, WarpAccess,
 };

@@ -272,20 +272,9 @@ fn run(image: &Image, case: &Case) -> Result<(), String> {
     }
     let printed = Printed::default();
     let result = launch(&LaunchSpec {
-        kernel: &kernel,
-        grid: case.grid,
-        block: case.block,
         dynamic_shared: case.shared,
-        params: &params,
-        cooperative: false,
-        cancel: &std::sync::atomic::AtomicBool::new(false),
         printf: &printed,
-        local_limit: 1024,
-        heap_limit: 8 << 20,
-        grid_id: 1,
-        viewer: Default::default(),
-        sms: None,
-        graph: None,
+        ..LaunchSpec::new(&kernel, case.grid, case.block, &params)
     });
     let mut problem = match (result, &case.fault) {
         (Ok(()), None) => None,

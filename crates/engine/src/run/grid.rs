@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::aligned::zeroed_lines;
 use super::block::BlockStop;
 use super::cluster::Cluster;
-use super::launch_state::{GraphLauncher, Launch, PrintfSink};
+use super::launch_state::{GraphLauncher, Launch, PrintfSink, StandardOutput};
 use super::memory::host;
 use super::memory::model::{Bounds, MemoryModel};
 use super::thread_pool;
@@ -58,6 +58,32 @@ pub struct LaunchSpec<'a> {
     pub sms: Option<&'a [u32]>,
     /// Launches graphs for the kernel; `None` if the kernel is in no graph.
     pub graph: Option<&'a dyn GraphLauncher>,
+}
+
+/// Never set: the launch cannot be cancelled.
+static NEVER_CANCELLED: AtomicBool = AtomicBool::new(false);
+
+impl<'a> LaunchSpec<'a> {
+    /// A launch with the default limits of the driver, on all multiprocessors of device 0. It has no dynamic shared memory, is
+    /// not cooperative, cannot be cancelled and belongs to no graph; `%gridid` is 1, and `printf` writes to standard output.
+    pub fn new(kernel: &'a Arc<Kernel>, grid: [u32; 3], block: [u32; 3], params: &'a [u8]) -> Self {
+        Self {
+            kernel,
+            grid,
+            block,
+            dynamic_shared: 0,
+            params,
+            cooperative: false,
+            cancel: &NEVER_CANCELLED,
+            printf: &StandardOutput,
+            local_limit: 1024,
+            heap_limit: 8 << 20,
+            grid_id: 1,
+            viewer: Viewer::default(),
+            sms: None,
+            graph: None,
+        }
+    }
 }
 
 /// Blocks of a launch that may be in progress at once.

@@ -1,5 +1,6 @@
 //! State of a launch in progress.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cupyrite_ptx::ir::Special;
@@ -15,6 +16,16 @@ use crate::tier::interpreter::code::Program;
 pub trait PrintfSink: Sync {
     /// Receives the formatted output of one call. The sink decides what to do when its buffer is full.
     fn emit(&self, text: &[u8]);
+}
+
+/// Writes the output of `printf` to standard output.
+pub struct StandardOutput;
+
+impl PrintfSink for StandardOutput {
+    fn emit(&self, text: &[u8]) {
+        // A kernel has no use for the error of a closed pipe.
+        let _ = std::io::stdout().write_all(text);
+    }
 }
 
 /// The graph with a kernel, which can launch other graphs.

@@ -30,5 +30,5 @@ pub mod warp_collectives;
 pub mod warp_functions;
 mod worker;
 
-pub use launch_state::{GraphLauncher, PrintfSink};
+pub use launch_state::{GraphLauncher, PrintfSink, StandardOutput};
 pub use memory::model::{AccessKind, Bounds, LaneAccess, MemoryModel, StateSpace, WarpAccess};

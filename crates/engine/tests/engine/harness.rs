@@ -114,20 +114,12 @@ impl Launch<'_> {
         assert_eq!(params.len(), kernel.param_bytes as usize);
         let printed = Printed::default();
         let spec = LaunchSpec {
-            kernel,
-            grid: self.grid,
-            block: self.block,
             dynamic_shared: self.shared,
-            params: &params,
             cooperative: self.cooperative,
             cancel: self.cancel,
             printf: &printed,
             local_limit: self.stack,
-            heap_limit: 8 << 20,
-            grid_id: 1,
-            viewer: Default::default(),
-            sms: None,
-            graph: None,
+            ..LaunchSpec::new(kernel, self.grid, self.block, &params)
         };
         match self.cluster {
             Some(cluster) => launch_clusters(&spec, cluster, model)?,

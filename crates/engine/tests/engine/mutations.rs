@@ -223,20 +223,10 @@ fn no_mutation_crashes_the_process() {
                 cancel.store(true, Ordering::Relaxed);
             });
             let result = launch(&LaunchSpec {
-                kernel: &kernel,
-                grid: [2, 1, 1],
-                block: [32, 1, 1],
-                dynamic_shared: 0,
-                params: &params,
-                cooperative: false,
                 cancel: &cancel,
                 printf: &Printed::default(),
-                local_limit: 1024,
                 heap_limit: 1 << 20,
-                grid_id: 0,
-                viewer: Default::default(),
-                sms: None,
-                graph: None,
+                ..LaunchSpec::new(&kernel, [2, 1, 1], [32, 1, 1], &params)
             });
             done.store(true, Ordering::Relaxed);
             result

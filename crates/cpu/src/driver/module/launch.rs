@@ -131,13 +131,11 @@ impl Launch {
         let _pin = space().pin();
         let _running = RunningKernel::on(context.device);
         let launcher = LAUNCHER.with(|l| l.borrow().clone());
+        let config = &self.config;
+        let (kernel, params) = (&self.function.kernel, self.arguments.bytes());
         let outcome = cupyrite_engine::launch(&LaunchSpec {
-            kernel: &self.function.kernel,
-            grid: self.config.grid,
-            block: self.config.block,
-            dynamic_shared: self.config.dynamic_shared,
-            params: self.arguments.bytes(),
-            cooperative: self.config.cooperative,
+            dynamic_shared: config.dynamic_shared,
+            cooperative: config.cooperative,
             cancel: &context.cancel,
             printf: &context.printf,
             local_limit: context.stack_limit(),
@@ -146,6 +144,7 @@ impl Launch {
             viewer: peers::viewer(context),
             sms: green::share().as_deref(),
             graph: launcher.as_deref().map(|l| l as &dyn GraphLauncher),
+            ..LaunchSpec::new(kernel, config.grid, config.block, params)
         });
         outcome.map_err(|fault| {
             if !fault.report.is_empty() && !context.has_failed() {
