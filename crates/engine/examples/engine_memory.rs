@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
-use cupyrite_engine::{Image, LaunchSpec, launch};
+use cupyrite_engine::{Image, LaunchConfig, launch};
 
 /// Elements, one a thread.
 const N: usize = 1 << 22;
@@ -118,11 +118,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Some(kernel) = image.kernel("k") else {
             continue;
         };
-        let spec = LaunchSpec::new(&kernel, [(N / 256) as u32, 1, 1], [256, 1, 1], &params);
+        let config = LaunchConfig::new([(N / 256) as u32, 1, 1], [256, 1, 1], &params);
         let mut best = f64::MAX;
         for _ in 0..rounds {
             let begin = Instant::now();
-            launch(&spec)?;
+            launch(&kernel, &config)?;
             best = best.min(begin.elapsed().as_secs_f64());
         }
         println!(

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
-use cupyrite_engine::{Image, LaunchSpec, launch};
+use cupyrite_engine::{Image, LaunchConfig, launch};
 
 const PTX: &str = r"
 .version 8.0
@@ -81,17 +81,12 @@ fn main() {
     for v in [x, y, out, n as u64] {
         params.extend(v.to_le_bytes());
     }
-    let spec = LaunchSpec::new(
-        &kernel,
-        [n.div_ceil(256) as u32, 1, 1],
-        [256, 1, 1],
-        &params,
-    );
+    let config = LaunchConfig::new([n.div_ceil(256) as u32, 1, 1], [256, 1, 1], &params);
     let rounds = if n > 4 << 20 { 5 } else { 300 };
     let (mut engine, mut plain, mut wrong) = (f64::MAX, f64::MAX, 0);
     for _ in 0..rounds {
         let t = Instant::now();
-        if let Err(f) = launch(&spec) {
+        if let Err(f) = launch(&kernel, &config) {
             return eprint!("{f}");
         }
         engine = engine.min(t.elapsed().as_secs_f64());

@@ -9,24 +9,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use cupyrite_ptx::ir::FuncId;
 
 use crate::build::{self, CompileError, PlacedModule};
+use crate::bytecode::Program;
 use crate::kir::Kernel;
+use crate::passes;
 use crate::passes::register_allocation::{Allocation, allocate};
-use crate::passes::{self, PASSES};
 use crate::settings;
-use crate::tier::interpreter::code::Program;
 use crate::tier::{Interpreter, Tier};
-
-/// The points at which KIR can be looked at, in order: before the passes, after each, and with the locations of registers.
-pub const DUMPS: [&str; PASSES.len() + 2] = {
-    let mut names = ["build"; PASSES.len() + 2];
-    let mut n = 0;
-    while n < PASSES.len() {
-        names[n + 1] = PASSES[n].name;
-        n += 1;
-    }
-    names[PASSES.len() + 1] = "register_allocation";
-    names
-};
 
 /// Compiles a kernel and every function that it can reach. Writes its KIR to a file if `CUPYRITE_CPU_DUMP` says so.
 ///
@@ -50,7 +38,7 @@ pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, 
     Interpreter::compile(&kernel, &allocation, placed)
 }
 
-/// The text of a kernel's KIR after one of [`DUMPS`].
+/// The text of a kernel's KIR after one of [`DUMPS`](passes::DUMPS).
 ///
 /// # Errors
 /// As for [`compile_kernel`].

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::build::PlacedVariable;
+use crate::bytecode::{Origin, Program};
 use crate::memory::{Access, AddressSpace, Region, Viewer};
-use crate::tier::interpreter::code::{Origin, Program};
 
 /// Kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,13 @@
 
 mod address_windows;
 mod build;
+mod bytecode;
 mod compile;
 pub mod conditions;
 mod cpu_features;
 mod fault_report;
 mod kir;
+mod launch;
 mod limits;
 mod load;
 pub mod memory;
@@ -29,13 +31,13 @@ mod tier;
 
 pub use cupyrite_ptx::ir::{Scope, Semantics};
 pub use fault_report::{Fault, FaultDetail, FaultKind, LaneFault};
+pub use launch::{launch, launch_clusters, launch_with};
 pub use limits::{MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
 pub use load::{
     Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo, Unit, check_unit, link_units,
     undefined_functions,
 };
-pub use run::grid::{LaunchSpec, launch, launch_clusters, launch_with};
 pub use run::{
-    AccessKind, Bounds, GraphLauncher, LaneAccess, MemoryModel, PrintfSink, StandardOutput,
-    StateSpace, WarpAccess,
+    AccessKind, Bounds, GraphLauncher, LaneAccess, LaunchConfig, MemoryModel, PrintfSink,
+    StandardOutput, StateSpace, WarpAccess,
 };

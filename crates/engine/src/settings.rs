@@ -4,7 +4,7 @@ use std::env;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::compile::DUMPS;
+use crate::passes::DUMPS;
 
 /// The message about a variable with an invalid value, or about an unknown one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
-use cupyrite_engine::{Fault, Image, LaunchSpec, launch};
+use cupyrite_engine::{Fault, Image, LaunchConfig, launch};
 use harness::Printed;
 
 /// A parameter of a case: a value, or a buffer with its contents before the launch and expected contents.
@@ -271,11 +271,14 @@ fn run(image: &Image, case: &Case) -> Result<(), String> {
         return Err(format!("{got} bytes of parameters, expected {wanted}"));
     }
     let printed = Printed::default();
-    let result = launch(&LaunchSpec {
-        dynamic_shared: case.shared,
-        printf: &printed,
-        ..LaunchSpec::new(&kernel, case.grid, case.block, &params)
-    });
+    let result = launch(
+        &kernel,
+        &LaunchConfig {
+            dynamic_shared: case.shared,
+            printf: &printed,
+            ..LaunchConfig::new(case.grid, case.block, &params)
+        },
+    );
     let mut problem = match (result, &case.fault) {
         (Ok(()), None) => None,
         (Ok(()), Some((wanted, _))) => Some(format!("no fault, expected {wanted}")),

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{DUMPS, to_kir};
+use super::to_kir;
 use crate::Image;
 use crate::kir::{Action, Fixed, Kernel, Reg, verify};
 use crate::memory::AddressSpace;
+use crate::passes::DUMPS;
 use crate::semantics::lane::Slot;
 
 const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";

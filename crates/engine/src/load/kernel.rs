@@ -10,11 +10,12 @@ use parking_lot::Mutex;
 use super::variables::VariableMemory;
 use crate::build::layout::kernel_params;
 use crate::build::{CompileError, PlacedModule};
-use crate::compile::{DUMPS, compile_kernel, kir_text};
+use crate::bytecode::Program;
+use crate::compile::{compile_kernel, kir_text};
 use crate::kir::BuiltinKind;
 use crate::limits::MAX_THREADS;
 use crate::memory::AddressSpace;
-use crate::tier::interpreter::code::Program;
+use crate::passes::DUMPS;
 
 /// A parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

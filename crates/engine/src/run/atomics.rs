@@ -12,10 +12,10 @@ use super::memory::{
     ResolvedAddress, addresses, get, host, local_base, local_read, local_write, resolve, set,
 };
 use super::warp::Warp;
+use crate::bytecode::Inst;
 use crate::kir::Reg;
 use crate::semantics::atomic::combine;
 use crate::semantics::lane::flush;
-use crate::tier::interpreter::code::Inst;
 use cupyrite_ptx::ir::{AtomOp, Scope, Semantics, Type};
 
 const RELAXED: Ordering = Ordering::Relaxed;

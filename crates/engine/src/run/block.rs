@@ -9,12 +9,12 @@ use super::context::Context;
 use super::lanes::lanes;
 use super::launch_state::Launch;
 use super::memory::model::MemoryModel;
+use super::tier::{Tier, WarpStop};
 use super::warp::{FragmentState, Warp};
 use super::worker::WorkerState;
+use crate::bytecode::Program;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::register_file::run_prologue;
-use crate::tier::interpreter::code::Program;
-use crate::tier::{Interpreter, Tier, WarpStop};
 
 /// How a block stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl Block {
     /// Runs the warps in turn until the block stops.
     // Inlined into the loop over the blocks, it would spill more registers at each warp.
     #[inline(never)]
-    pub fn run<M: MemoryModel>(
+    pub fn run<T: Tier, M: MemoryModel>(
         &mut self,
         launch: &Launch<'_>,
         worker: &mut WorkerState<M>,
@@ -218,7 +218,7 @@ impl Block {
                 model,
             };
             // SAFETY: the warp belongs to this block and has a register file of the program.
-            let stop = unsafe { Interpreter::run(&mut cx, &mut self.warps[n]) };
+            let stop = unsafe { T::run(&mut cx, &mut self.warps[n]) };
             match stop {
                 WarpStop::Exited => {
                     self.runnable &= !(1 << n);

@@ -6,10 +6,10 @@ use super::lanes::first_lane;
 use super::memory::model::MemoryModel;
 use super::memory::splat32;
 use super::warp::{FragmentState, Warp};
+use crate::bytecode::{Inst, Program};
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::BarrierMode;
 use crate::register_file::fixed;
-use crate::tier::interpreter::code::{Inst, Program};
 
 /// The action of a fragment after it has arrived at a barrier.
 pub enum Arrival {

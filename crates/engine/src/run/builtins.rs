@@ -12,12 +12,12 @@ use super::memory::{
 };
 use super::printf;
 use super::warp::Warp;
+use crate::bytecode::Inst;
 use crate::conditions;
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::{BuiltinArg, BuiltinKind, BuiltinOp, MemSpace, Reg};
 use crate::memory::{Reach, RegionKind};
 use crate::register_file::fixed;
-use crate::tier::interpreter::code::Inst;
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;

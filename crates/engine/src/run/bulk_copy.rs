@@ -12,10 +12,10 @@ use super::lanes::lanes;
 use super::mbarrier;
 use super::memory::model::{AccessKind, AccessRequest, Admitted, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, refused, resolve};
+use crate::bytecode::Inst;
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::{Address, BulkDirection, BulkOp, BulkSide, MemSpace};
 use crate::tensor_map::{BYTES, TensorBox, decode, round_to_tf32};
-use crate::tier::interpreter::code::Inst;
 
 /// Unit of bulk copies in bytes, also of their alignment.
 const UNIT: u32 = 16;

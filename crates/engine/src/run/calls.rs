@@ -12,11 +12,11 @@ use super::memory::{
     blend32, get, local_base, local_read, local_read_bytes, local_write, local_write_bytes, set,
 };
 use super::warp::{Calls, FragmentState, Return, Warp};
+use crate::bytecode::{Inst, InstKind};
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::{ArgCopy, Reg};
 use crate::register_file::{SaveSet, fixed};
 use crate::semantics::lane::Slot;
-use crate::tier::interpreter::code::{Inst, InstKind};
 
 /// Copies one argument or result for the lanes `active`.
 unsafe fn copy(

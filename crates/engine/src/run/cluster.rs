@@ -7,6 +7,7 @@ use super::block::{Block, BlockStop};
 use super::lanes::lanes;
 use super::launch_state::Launch;
 use super::memory::model::MemoryModel;
+use super::tier::Tier;
 use super::worker::WorkerState;
 
 /// A cluster.
@@ -65,20 +66,20 @@ impl Cluster {
 
     /// Runs the blocks in turn until the cluster stops. It yields when every block has run until it stopped.
     #[inline]
-    pub fn run<M: MemoryModel>(
+    pub fn run<T: Tier, M: MemoryModel>(
         &mut self,
         launch: &Launch<'_>,
         worker: &mut WorkerState<M>,
         model: &M,
     ) -> BlockStop {
         match self.blocks.as_mut_slice() {
-            [block] => block.run(launch, worker, model),
-            _ => self.run_blocks(launch, worker, model),
+            [block] => block.run::<T, M>(launch, worker, model),
+            _ => self.run_blocks::<T, M>(launch, worker, model),
         }
     }
 
     /// Runs each block that has not exited.
-    fn run_blocks<M: MemoryModel>(
+    fn run_blocks<T: Tier, M: MemoryModel>(
         &mut self,
         launch: &Launch<'_>,
         worker: &mut WorkerState<M>,
@@ -87,7 +88,7 @@ impl Cluster {
         let mut yields = false;
         let mut wake_time: Option<Instant> = None;
         for rank in lanes(self.live) {
-            match self.blocks[rank].run(launch, worker, model) {
+            match self.blocks[rank].run::<T, M>(launch, worker, model) {
                 BlockStop::Done => self.live &= !(1 << rank),
                 BlockStop::Yield => yields = true,
                 BlockStop::Sleep(time) => {

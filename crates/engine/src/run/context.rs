@@ -4,8 +4,8 @@ use super::block_state::BlockState;
 use super::launch_state::Launch;
 use super::memory::model::MemoryModel;
 use super::worker::WorkerState;
+use crate::bytecode::Program;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
-use crate::tier::interpreter::code::Program;
 
 /// The state that an instruction can access besides its warp.
 pub struct Context<'a, M: MemoryModel> {

@@ -1,7 +1,6 @@
 //! Grid launches: the clusters of a grid are handed to the worker threads in small chunks.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -11,80 +10,22 @@ use parking_lot::Mutex;
 use super::aligned::zeroed_lines;
 use super::block::BlockStop;
 use super::cluster::Cluster;
-use super::launch_state::{GraphLauncher, Launch, PrintfSink, StandardOutput};
+use super::launch_config::LaunchConfig;
+use super::launch_state::{GraphLauncher, Launch};
 use super::memory::host;
-use super::memory::model::{Bounds, MemoryModel};
+use super::memory::model::MemoryModel;
 use super::thread_pool;
+use super::tier::Tier;
 use super::worker::WorkerState;
 use crate::build::PaddedVariable;
+use crate::bytecode::Program;
 use crate::fault_report::{Fault, FaultKind};
 use crate::limits::{
     MAX_CLUSTER, MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED, RESERVED_SHARED_IN_USE,
 };
-use crate::load::Kernel;
-use crate::memory::{AddressSpace, RegionKind, Viewer};
-use crate::register_file::fixed;
-use crate::register_file::run_prologue;
+use crate::memory::{AddressSpace, RegionKind};
+use crate::register_file::{fixed, run_prologue};
 use crate::semantics::lane::Slot;
-use crate::tier::interpreter::code::Program;
-
-/// A kernel launch.
-pub struct LaunchSpec<'a> {
-    /// The kernel.
-    pub kernel: &'a Arc<Kernel>,
-    /// Grid dimensions in blocks.
-    pub grid: [u32; 3],
-    /// Block dimensions in threads.
-    pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    pub dynamic_shared: u32,
-    /// The parameter bank: [`Kernel::param_bytes`] bytes with the parameters at their offsets.
-    pub params: &'a [u8],
-    /// Whether blocks may wait for each other.
-    pub cooperative: bool,
-    /// Set by another thread to cancel the launch.
-    pub cancel: &'a AtomicBool,
-    /// Receives the output of `printf`.
-    pub printf: &'a dyn PrintfSink,
-    /// `CU_LIMIT_STACK_SIZE`: bytes of stack per thread, besides what the calls need without recursion.
-    pub local_limit: u32,
-    /// `CU_LIMIT_MALLOC_HEAP_SIZE`: size of the device-side heap in bytes.
-    pub heap_limit: u64,
-    /// `%gridid`.
-    pub grid_id: u64,
-    /// The device whose access rights apply.
-    pub viewer: Viewer,
-    /// The multiprocessors to run on; `None` for all.
-    pub sms: Option<&'a [u32]>,
-    /// Launches graphs for the kernel; `None` if the kernel is in no graph.
-    pub graph: Option<&'a dyn GraphLauncher>,
-}
-
-/// Never set: the launch cannot be cancelled.
-static NEVER_CANCELLED: AtomicBool = AtomicBool::new(false);
-
-impl<'a> LaunchSpec<'a> {
-    /// A launch with the default limits of the driver, on all multiprocessors of device 0. It has no dynamic shared memory, is
-    /// not cooperative, cannot be cancelled and belongs to no graph; `%gridid` is 1, and `printf` writes to standard output.
-    pub fn new(kernel: &'a Arc<Kernel>, grid: [u32; 3], block: [u32; 3], params: &'a [u8]) -> Self {
-        Self {
-            kernel,
-            grid,
-            block,
-            dynamic_shared: 0,
-            params,
-            cooperative: false,
-            cancel: &NEVER_CANCELLED,
-            printf: &StandardOutput,
-            local_limit: 1024,
-            heap_limit: 8 << 20,
-            grid_id: 1,
-            viewer: Viewer::default(),
-            sms: None,
-            graph: None,
-        }
-    }
-}
 
 /// Blocks of a launch that may be in progress at once.
 const MAX_RESIDENT: u64 = 2048;
@@ -128,7 +69,7 @@ struct Scheduler<'a> {
 
 impl Scheduler<'_> {
     /// Runs clusters until none is left for this worker.
-    fn work<M: MemoryModel>(&self, number: u32, worker: &mut WorkerState<M>, model: &M) {
+    fn work<T: Tier, M: MemoryModel>(&self, number: u32, worker: &mut WorkerState<M>, model: &M) {
         let launch = &self.launch;
         let mut spare: Option<Box<Cluster>> = None;
         let (mut from, mut to) = (0, 0);
@@ -168,7 +109,7 @@ impl Scheduler<'_> {
             };
             worker.refresh(launch.space);
             loop {
-                let stop = cluster.run(launch, worker, model);
+                let stop = cluster.run::<T, M>(launch, worker, model);
                 asleep = match stop {
                     BlockStop::Sleep(time) if !is_new => {
                         (asleep.0 + 1, Some(asleep.1.map_or(time, |t| t.min(time))))
@@ -215,7 +156,7 @@ impl Scheduler<'_> {
 }
 
 /// The fault of a launch that does not fit.
-fn refuse(text: String) -> Fault {
+pub fn refuse(text: String) -> Fault {
     Fault::plain(
         FaultKind::LaunchOutOfResources,
         format!("cupyrite: {text}\n"),
@@ -226,7 +167,7 @@ fn refuse(text: String) -> Fault {
 fn set_launch_specials(
     program: &Program,
     file: &mut [u8],
-    spec: &LaunchSpec<'_>,
+    config: &LaunchConfig<'_>,
     cluster: Option<[u32; 3]>,
     shared: u32,
     warps: u32,
@@ -237,21 +178,21 @@ fn set_launch_specials(
     let own_shared = u64::from(shared - program.reserved_shared).next_multiple_of(128);
     for s in &program.file.launch_specials {
         let v: u64 = match s.special {
-            Special::Ntid(a) => u64::from(spec.block[usize::from(a) % 3]),
-            Special::Nctaid(a) => u64::from(spec.grid[usize::from(a) % 3]),
+            Special::Ntid(a) => u64::from(config.block[usize::from(a) % 3]),
+            Special::Nctaid(a) => u64::from(config.grid[usize::from(a) % 3]),
             Special::NClusterId(a) => {
                 let a = usize::from(a) % 3;
-                u64::from(spec.grid[a] / size[a])
+                u64::from(config.grid[a] / size[a])
             }
             Special::NWarpId => u64::from(warps),
             Special::NSmId => thread_pool::threads() as u64,
-            Special::GridId => spec.grid_id,
-            Special::CurrentGraphExec => spec.graph.map_or(0, GraphLauncher::current),
+            Special::GridId => config.grid_id,
+            Special::CurrentGraphExec => config.graph.map_or(0, GraphLauncher::current),
             Special::ClusterNCtaId(a) => u64::from(size[usize::from(a) % 3]),
             Special::ClusterNCtaRank => u64::from(size.iter().product::<u32>()),
             // A predicate of all lanes.
             Special::IsExplicitCluster if cluster.is_some() => u64::from(u32::MAX),
-            Special::DynamicSmemSize => u64::from(spec.dynamic_shared),
+            Special::DynamicSmemSize => u64::from(config.dynamic_shared),
             Special::TotalSmemSize => own_shared,
             Special::AggrSmemSize => own_shared + u64::from(RESERVED_SHARED),
             Special::ReservedSmemOffset(n) => match n {
@@ -302,34 +243,8 @@ fn hoisted_loads(program: &Program, file: &mut [u8], params: &[u8]) {
     }
 }
 
-/// Runs a grid on the calling thread and on the thread pool, and returns when it has completed.
-///
-/// # Errors
-/// The first fault of any thread; [`FaultKind::LaunchOutOfResources`] if the block does not fit;
-/// [`FaultKind::IllegalInstruction`] if the kernel contains an instruction that the engine does not implement.
-pub fn launch(spec: &LaunchSpec<'_>) -> Result<(), Fault> {
-    launch_with(spec, &Bounds)
-}
-
-/// [`launch`] under a memory model, which sees every access and can refuse it.
-///
-/// # Errors
-/// As [`launch`]; also the fault of an access that the model has refused.
-pub fn launch_with<M: MemoryModel>(spec: &LaunchSpec<'_>, model: &M) -> Result<(), Fault> {
-    run_grid(spec, None, model)
-}
-
-/// [`launch_with`], with the blocks in clusters of these dimensions. The blocks of a cluster are resident together, and can
-/// access each other's shared memory.
-///
-/// # Errors
-/// As [`launch_with`]; also [`FaultKind::LaunchOutOfResources`] for clusters of no or more than 16 blocks, or into which
-/// the grid cannot be divided (CUDA C++ Programming Guide, "Thread Block Clusters").
-pub fn launch_clusters<M: MemoryModel>(
-    spec: &LaunchSpec<'_>,
-    cluster: [u32; 3],
-    model: &M,
-) -> Result<(), Fault> {
+/// Checks the dimensions of the clusters of a launch.
+fn check_clusters(config: &LaunchConfig<'_>, cluster: [u32; 3]) -> Result<(), Fault> {
     let blocks = cluster
         .iter()
         .fold(1, |n: u64, &dim| n.saturating_mul(dim.into()));
@@ -338,54 +253,42 @@ pub fn launch_clusters<M: MemoryModel>(
             "a cluster of {blocks} blocks; the number must be 1 to {MAX_CLUSTER}"
         )));
     }
-    let divides = |a: usize| spec.grid[a].is_multiple_of(cluster[a]);
+    let divides = |a: usize| config.grid[a].is_multiple_of(cluster[a]);
     if !(0..3).all(divides) {
         return Err(refuse(format!(
             "a grid of {:?} blocks; the dimensions must be multiples of those of the cluster, {cluster:?}",
-            spec.grid
+            config.grid
         )));
     }
-    run_grid(spec, Some(cluster), model)
+    Ok(())
 }
 
-/// Runs a grid, in clusters of one block unless the launch names their dimensions.
-fn run_grid<M: MemoryModel>(
-    spec: &LaunchSpec<'_>,
+/// Runs a grid of a program whose variables are in `space`, in clusters of one block unless the launch names their dimensions.
+///
+/// # Errors
+/// The first fault of any thread; [`FaultKind::LaunchOutOfResources`] if a block or cluster does not fit.
+pub fn run_grid<T: Tier, M: MemoryModel>(
+    program: &Program,
+    space: &AddressSpace,
+    config: &LaunchConfig<'_>,
     cluster: Option<[u32; 3]>,
     model: &M,
 ) -> Result<(), Fault> {
-    let kernel = spec.kernel;
-    let program = match kernel.program() {
-        Ok(p) => p,
-        Err(e) => {
-            let report = format!(
-                "cupyrite: kernel `{}` cannot run on the CPU device\n  PTX line {}: {}\n",
-                kernel.name, e.line, e.message
-            );
-            return Err(Fault::plain(FaultKind::IllegalInstruction, report));
-        }
-    };
+    if let Some(cluster) = cluster {
+        check_clusters(config, cluster)?;
+    }
     let count = |d: [u32; 3]| d.iter().try_fold(1u64, |n, &x| n.checked_mul(u64::from(x)));
-    let threads = count(spec.block).unwrap_or(u64::MAX);
-    if threads == 0 || threads > u64::from(MAX_THREADS.min(kernel.max_threads_per_block)) {
+    let threads = count(config.block).unwrap_or(u64::MAX);
+    if threads == 0 || threads > u64::from(MAX_THREADS) {
         return Err(refuse(format!(
-            "a block of {threads} threads; kernel `{}` allows 1 to {}",
-            kernel.name, kernel.max_threads_per_block
+            "a block of {threads} threads; the limit is {MAX_THREADS}"
         )));
     }
-    let blocks = count(spec.grid).unwrap_or(0);
+    let blocks = count(config.grid).unwrap_or(0);
     if blocks == 0 {
         return Err(refuse("the number of blocks must be 1 to 2^64 - 1".into()));
     }
-    if spec.params.len() < kernel.param_bytes as usize {
-        return Err(refuse(format!(
-            "{} bytes of parameters; kernel `{}` takes {}",
-            spec.params.len(),
-            kernel.name,
-            kernel.param_bytes
-        )));
-    }
-    let shared = u64::from(program.dynamic_shared_at) + u64::from(spec.dynamic_shared);
+    let shared = u64::from(program.dynamic_shared_at) + u64::from(config.dynamic_shared);
     let own_shared = shared - u64::from(program.reserved_shared);
     if own_shared > u64::from(MAX_SHARED) {
         return Err(refuse(format!(
@@ -395,7 +298,6 @@ fn run_grid<M: MemoryModel>(
     let size = cluster.unwrap_or([1; 3]);
     let cluster_blocks: u32 = size.iter().product();
     let total = blocks / u64::from(cluster_blocks);
-    let space: &AddressSpace = kernel.space();
     let _pin = space.pin();
     let shared = shared as u32;
     let threads = threads as u32;
@@ -410,19 +312,20 @@ fn run_grid<M: MemoryModel>(
         Ok(base)
     };
     let mut params = (0, 0);
-    if !program.file.parameter_addresses.is_empty() && kernel.param_bytes > 0 {
+    if !program.file.parameter_addresses.is_empty() && !config.params.is_empty() {
         // Loads that begin in the last parameter may end behind it.
-        let bytes = kernel.param_bytes.next_multiple_of(PaddedVariable::LARGEST);
-        let base = allocate(u64::from(bytes))?;
+        let len = config.params.len() as u64;
+        let bytes = len.next_multiple_of(u64::from(PaddedVariable::LARGEST));
+        let base = allocate(bytes)?;
         // SAFETY: the allocation has this size.
         unsafe {
-            host::fill_zero(base, u64::from(bytes));
-            host::copy_in(&spec.params[..kernel.param_bytes as usize], base);
+            host::fill_zero(base, bytes);
+            host::copy_in(config.params, base);
         };
-        params = (base, u64::from(kernel.param_bytes));
+        params = (base, len);
     }
     let mut workspace = 0;
-    if spec.cooperative {
+    if config.cooperative {
         workspace = allocate(256)?;
         // SAFETY: the allocation has this size.
         unsafe { host::fill_zero(workspace, 256) };
@@ -439,11 +342,11 @@ fn run_grid<M: MemoryModel>(
     file[..fixed::END as usize].copy_from_slice(&program.file.template[..fixed::END as usize]);
     let tail = program.file.block_to as usize;
     file[tail..].copy_from_slice(&program.file.template[tail..]);
-    set_launch_specials(program, file, spec, cluster, shared, warps, workspace);
+    set_launch_specials(program, file, config, cluster, shared, warps, workspace);
     for &(at, offset) in &program.file.parameter_addresses {
         Slot::R64.broadcast(file, at, u128::from(params.0.wrapping_add(offset)));
     }
-    hoisted_loads(program, file, spec.params);
+    hoisted_loads(program, file, config.params);
     // SAFETY: the template has the size of the program's register file.
     unsafe { run_prologue(&program.file.launch_prologue, template.as_mut_ptr().cast()) };
 
@@ -452,12 +355,12 @@ fn run_grid<M: MemoryModel>(
     let stack = if program.calls.is_empty() && !program.uses_local {
         0
     } else {
-        let limit = spec.local_limit.max(1024);
+        let limit = config.local_limit.max(1024);
         let frames = (limit / 24 + 1).saturating_mul(program.largest_recursive_frame);
         limit.saturating_mul(16).max(frames)
     };
     let needed = program.static_local.saturating_add(stack);
-    let workers = match spec.sms {
+    let workers = match config.sms {
         Some(sms) => (sms.len() as u64).clamp(1, thread_pool::threads() as u64),
         None => thread_pool::threads() as u64,
     };
@@ -465,32 +368,32 @@ fn run_grid<M: MemoryModel>(
     let launch = Launch {
         program,
         space,
-        clusters: std::array::from_fn(|a| spec.grid[a] / size[a]),
+        clusters: std::array::from_fn(|a| config.grid[a] / size[a]),
         cluster: size,
         has_clusters: cluster.is_some(),
         cluster_blocks,
-        block: spec.block,
+        block: config.block,
         threads,
         warps,
         shared_bytes: shared,
         local_bytes: needed.min(MAX_LOCAL),
-        stack_limit: spec.local_limit,
-        heap_limit: spec.heap_limit,
-        printf: spec.printf,
-        graph: spec.graph,
-        viewer: spec.viewer.clone(),
+        stack_limit: config.local_limit,
+        heap_limit: config.heap_limit,
+        printf: config.printf,
+        graph: config.graph,
+        viewer: config.viewer.clone(),
         template,
         params,
-        cancel: spec.cancel,
+        cancel: config.cancel,
         stopped: AtomicBool::new(false),
         fault: Mutex::new(None),
     };
     let scheduler = Scheduler {
         launch,
-        cooperative: spec.cooperative,
+        cooperative: config.cooperative,
         resident: MAX_RESIDENT / u64::from(cluster_blocks),
         total,
-        chunk: if spec.cooperative { 1 } else { chunk },
+        chunk: if config.cooperative { 1 } else { chunk },
         next: AtomicU64::new(0),
         waiting: AtomicU64::new(0),
         parked: Mutex::new(VecDeque::new()),
@@ -501,20 +404,20 @@ fn run_grid<M: MemoryModel>(
         (total - 1).min(workers - 1) as usize
     };
     // Waking other threads costs more than running a few warps.
-    let helpers = if !spec.cooperative && blocks.saturating_mul(u64::from(warps)) < 8 {
+    let helpers = if !config.cooperative && blocks.saturating_mul(u64::from(warps)) < 8 {
         0
     } else {
         helpers
     };
     thread_pool::run(helpers, &|n| {
         // The numbers of the workers are those of the multiprocessors.
-        let sm = match spec.sms {
+        let sm = match config.sms {
             Some(sms) => sms.get(n as usize).copied().unwrap_or(n),
             None => n,
         };
         let work = || {
             let mut worker = WorkerState::new(scheduler.launch.viewer.clone(), model);
-            scheduler.work(sm, &mut worker, model);
+            scheduler.work::<T, M>(sm, &mut worker, model);
             model.end(worker.model);
         };
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {

@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 
 use super::aligned::Line;
 use super::block_state::BlockState;
+use crate::bytecode::Program;
 use crate::fault_report::{Fault, FaultKind, LaneFault, report};
 use crate::memory::{AddressSpace, Viewer};
-use crate::tier::interpreter::code::Program;
 
 /// Receives the output of device-side `printf`. Several threads call it concurrently.
 pub trait PrintfSink: Sync {

@@ -13,11 +13,11 @@ use super::context::{Context, ExecResult, fault};
 use super::lanes::{LANES, lanes};
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, refused, resolve, set};
+use crate::bytecode::Inst;
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::{MbarrierAction, MbarrierOp, MemSpace};
 use crate::register_file::fixed;
 use crate::semantics::lane::Slot;
-use crate::tier::interpreter::code::Inst;
 
 const COUNT: u64 = (1 << 20) - 1;
 const TRANSACTIONS_AT: u32 = 40;

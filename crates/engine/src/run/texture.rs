@@ -7,6 +7,7 @@ use super::lanes::{LANES, lanes};
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{get, host, refused, set};
 use super::texture_cache::CachedObject;
+use crate::bytecode::Inst;
 use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Reg, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
@@ -17,7 +18,6 @@ use crate::texture::{
     Coordinates, Detail, Fetch, Row, Rows, Surface, SurfaceAccess, Texture, read_element,
     write_element,
 };
-use crate::tier::interpreter::code::Inst;
 
 /// Whether `[address, address + len)` lies in adjacent regions that `viewer` may read.
 fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> bool {

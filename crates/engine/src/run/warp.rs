@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use super::aligned::Line;
 use super::lanes::{LANES, first_lane, lanes};
+use crate::bytecode::{InstKind, Program};
 use crate::register_file::fixed;
-use crate::tier::interpreter::code::{InstKind, Program};
 
 /// Fuel of a warp. A backward branch takes 1, a spinning one [`SPIN_COST`]. When the fuel has run out, the interpreter checks
 /// for cancellation; if the branch spins, and otherwise every 64th time, the warp also rotates and yields to other warps.

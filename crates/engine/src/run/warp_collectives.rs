@@ -7,8 +7,8 @@ use super::lanes::{ALL, LANES, first_lane, lanes};
 use super::memory::model::MemoryModel;
 use super::memory::splat32;
 use super::warp::{Collective, Fragment, FragmentState, Warp};
+use crate::bytecode::{Inst, InstKind, VOTE_NOT, shfl_mode, vote_mode};
 use crate::semantics::collective;
-use crate::tier::interpreter::code::{Inst, InstKind, VOTE_NOT, shfl_mode, vote_mode};
 
 /// Location of the member mask; `None` for the forms without `.sync`.
 fn members_at(inst: &Inst) -> Option<u32> {

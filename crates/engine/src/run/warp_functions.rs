@@ -5,10 +5,10 @@ use super::lanes::LANES;
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, local_base, local_read, resolve};
 use super::warp::{Collective, FragmentState, Warp};
+use crate::bytecode::Inst;
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::MemSpace;
 use crate::semantics::warp;
-use crate::tier::interpreter::code::Inst;
 
 /// Whether the lanes of the warp have come together at `inst`. If some may still come, parks the lanes `active` at it.
 ///

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
 use cupyrite_engine::{
-    Bounds, Fault, Image, LaunchSpec, MemoryModel, PrintfSink, launch_clusters, launch_with,
+    Bounds, Fault, Image, LaunchConfig, MemoryModel, PrintfSink, launch_clusters, launch_with,
 };
 
 /// Collects the output of kernels.
@@ -113,17 +113,17 @@ impl Launch<'_> {
         let params: Vec<u8> = args.iter().flat_map(|a| a.to_le_bytes()).collect();
         assert_eq!(params.len(), kernel.param_bytes as usize);
         let printed = Printed::default();
-        let spec = LaunchSpec {
+        let config = LaunchConfig {
             dynamic_shared: self.shared,
             cooperative: self.cooperative,
             cancel: self.cancel,
             printf: &printed,
             local_limit: self.stack,
-            ..LaunchSpec::new(kernel, self.grid, self.block, &params)
+            ..LaunchConfig::new(self.grid, self.block, &params)
         };
         match self.cluster {
-            Some(cluster) => launch_clusters(&spec, cluster, model)?,
-            None => launch_with(&spec, model)?,
+            Some(cluster) => launch_clusters(kernel, &config, cluster, model)?,
+            None => launch_with(kernel, &config, model)?,
         }
         Ok(String::from_utf8(printed.0.into_inner().unwrap()).unwrap())
     }

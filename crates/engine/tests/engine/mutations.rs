@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cupyrite_engine::memory::AddressSpace;
-use cupyrite_engine::{Image, LaunchSpec, launch};
+use cupyrite_engine::{Image, LaunchConfig, launch};
 
 use crate::harness::{Buffer, Printed};
 
@@ -222,12 +222,15 @@ fn no_mutation_crashes_the_process() {
                 }
                 cancel.store(true, Ordering::Relaxed);
             });
-            let result = launch(&LaunchSpec {
-                cancel: &cancel,
-                printf: &Printed::default(),
-                heap_limit: 1 << 20,
-                ..LaunchSpec::new(&kernel, [2, 1, 1], [32, 1, 1], &params)
-            });
+            let result = launch(
+                &kernel,
+                &LaunchConfig {
+                    cancel: &cancel,
+                    printf: &Printed::default(),
+                    heap_limit: 1 << 20,
+                    ..LaunchConfig::new([2, 1, 1], [32, 1, 1], &params)
+                },
+            );
             done.store(true, Ordering::Relaxed);
             result
         });

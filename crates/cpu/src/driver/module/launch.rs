@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cupyrite_engine::{FaultKind, GraphLauncher, Kernel, LaunchSpec};
+use cupyrite_engine::{FaultKind, GraphLauncher, Kernel};
 
 use crate::driver::context::activity::RunningKernel;
 use crate::driver::context::{Context, green};
@@ -133,19 +133,22 @@ impl Launch {
         let launcher = LAUNCHER.with(|l| l.borrow().clone());
         let config = &self.config;
         let (kernel, params) = (&self.function.kernel, self.arguments.bytes());
-        let outcome = cupyrite_engine::launch(&LaunchSpec {
-            dynamic_shared: config.dynamic_shared,
-            cooperative: config.cooperative,
-            cancel: &context.cancel,
-            printf: &context.printf,
-            local_limit: context.stack_limit(),
-            heap_limit: context.heap_limit(),
-            grid_id: fresh_id(),
-            viewer: peers::viewer(context),
-            sms: green::share().as_deref(),
-            graph: launcher.as_deref().map(|l| l as &dyn GraphLauncher),
-            ..LaunchSpec::new(kernel, config.grid, config.block, params)
-        });
+        let outcome = cupyrite_engine::launch(
+            kernel,
+            &cupyrite_engine::LaunchConfig {
+                dynamic_shared: config.dynamic_shared,
+                cooperative: config.cooperative,
+                cancel: &context.cancel,
+                printf: &context.printf,
+                local_limit: context.stack_limit(),
+                heap_limit: context.heap_limit(),
+                grid_id: fresh_id(),
+                viewer: peers::viewer(context),
+                sms: green::share().as_deref(),
+                graph: launcher.as_deref().map(|l| l as &dyn GraphLauncher),
+                ..cupyrite_engine::LaunchConfig::new(config.grid, config.block, params)
+            },
+        );
         outcome.map_err(|fault| {
             if !fault.report.is_empty() && !context.has_failed() {
                 eprintln!("{}", fault.report.trim_end());

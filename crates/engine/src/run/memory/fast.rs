@@ -7,11 +7,11 @@ use super::addresses;
 use super::general::{load, store};
 use super::host::{read_row, read_shared_32, read_shared_row, write_row, write_shared_32};
 use super::model::{AccessKind, AccessRequest, MemoryModel, admit};
+use crate::bytecode::{Inst, Program};
 use crate::kir::MemSpace;
 use crate::run::context::{Context, ExecResult};
 use crate::run::lanes::{ALL, LANES, lanes};
 use crate::run::warp::Warp;
-use crate::tier::interpreter::code::{Inst, Program};
 
 /// Whether the 32 addresses increase by `STEP` bytes.
 #[inline(always)]

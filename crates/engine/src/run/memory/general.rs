@@ -11,13 +11,13 @@ use super::{
     ResolvedAddress, addresses, blend32, get, host, in_shared, local_base, local_read, local_word,
     local_write, refused, resolve, set,
 };
+use crate::bytecode::Inst;
 use crate::fault_report::FaultKind;
 use crate::kir::{MemOp, MemSpace, Reg};
 use crate::run::context::{Context, ExecResult};
 use crate::run::lanes::{LANES, first_lane, lanes};
 use crate::run::warp::Warp;
 use crate::semantics::lane::Slot;
-use crate::tier::interpreter::code::Inst;
 
 /// Extends a loaded element of up to 8 bytes, whose bits above its size are unspecified, as the operation requires.
 #[inline(always)]

@@ -11,11 +11,11 @@
 use cupyrite_ptx::ir::{Scope, Semantics};
 
 use crate::address_windows::{WINDOW, windows};
+use crate::bytecode::{Inst, Program};
 use crate::fault_report::LaneFault;
 use crate::kir::MemSpace;
 use crate::run::context::Context;
 use crate::run::lanes::{LANES, lanes};
-use crate::tier::interpreter::code::{Inst, Program};
 
 /// Admits or refuses the memory accesses of a launch.
 ///

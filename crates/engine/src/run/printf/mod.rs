@@ -12,8 +12,8 @@ use super::builtins::{peek, string};
 use super::context::{Context, fault};
 use super::memory::model::MemoryModel;
 use super::warp::Warp;
+use crate::bytecode::Inst;
 use crate::fault_report::{FaultKind, LaneFault};
-use crate::tier::interpreter::code::Inst;
 use scan::{ArgumentKind, Side, conversions};
 
 /// An argument in the record.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use cupyrite_ptx::ir::{Space, Special};
 
-use super::code::{
-    self, BACKWARD, CallOp, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind, Program, SPIN,
-    VOTE_NOT, WarpCall, shfl_code, vote_code,
-};
 use crate::address_windows::function_address;
 use crate::build::{CompileError, PlacedModule};
+use crate::bytecode::{
+    BACKWARD, CallOp, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind, Program, SPIN, VOTE_NOT,
+    WarpCall, shfl_code, vote_code,
+};
 use crate::kir::{
     Action, Address, ArgCopy, BlockId, Callee, Function, HoistedLoad, Instruction, Kernel, LaneOp,
     MemOp, MemSpace, ReduxOp, Reg, Source,
@@ -264,7 +264,7 @@ impl Encoder<'_> {
         let origin = &f.origins[i.origin as usize];
         self.program.code.push(inst);
         self.program.opcodes.push(Arc::clone(&origin.opcode));
-        self.program.origins.push(code::Origin {
+        self.program.origins.push(crate::bytecode::Origin {
             line: origin.line,
             loc: origin.loc,
             function: self.function as u32,

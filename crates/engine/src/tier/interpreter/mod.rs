@@ -1,8 +1,7 @@
 //! The interpreter: executes one warp until it waits, exits, yields or faults.
 //!
-//! [`encode`] turns KIR into its [`code`]; the loop is here.
+//! [`encode`] turns KIR into [bytecode](crate::bytecode); the loop is here.
 
-pub mod code;
 mod encode;
 
 use std::sync::atomic::{Ordering, fence};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::{Tier, WarpStop};
 use crate::address_windows;
 use crate::build::{CompileError, PlacedModule};
+use crate::bytecode::{BACKWARD, GUARD_NOT, GUARDED, Inst, InstKind, Program, SPIN};
 use crate::fault_report::{FaultKind, LaneFault};
 use crate::kir::Kernel;
 use crate::passes::register_allocation::Allocation;
@@ -24,7 +24,6 @@ use crate::run::{
     atomics, block_barrier, builtins, bulk_copy, calls, mbarrier, texture, warp_collectives,
     warp_functions,
 };
-use code::{BACKWARD, GUARD_NOT, GUARDED, Inst, InstKind, Program, SPIN};
 
 /// The first tier, and the reference for the others.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! The code of the interpreter: instructions whose operands are locations in the register file.
+//! Bytecode: instructions whose operands are locations in the register file. The interpreter executes it, and the functions in
+//! `run` read their operands from it.
 //!
 //! Belongs here: plain data. A [`Program`] holds one kernel and every function that the kernel can reach, because all
 //! their registers share one register file. The operations of KIR are the same here, with the byte offset of a slot in
