@@ -10,10 +10,10 @@ use cupyrite_ptx::ir::FuncId;
 
 use crate::build::{self, CompileError, PlacedModule};
 use crate::bytecode::Program;
+use crate::dump;
 use crate::kir::Kernel;
 use crate::passes;
 use crate::passes::register_allocation::{Allocation, allocate};
-use crate::settings;
 use crate::tier::{Interpreter, Tier};
 
 /// Compiles a kernel and every function that it can reach. Writes its KIR to a file if `CUPYRITE_CPU_DUMP` says so.
@@ -21,10 +21,10 @@ use crate::tier::{Interpreter, Tier};
 /// # Errors
 /// An instruction that the engine does not implement, or a variable that does not fit.
 pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, CompileError> {
-    let dump = settings::dump().ok().flatten();
-    let wanted = dump.as_ref().map(|d| d.pass);
+    let requested = dump::requested().ok().flatten();
+    let wanted = requested.as_ref().map(|d| d.pass);
     let (kernel, allocation, text) = to_kir(placed, kernel, wanted)?;
-    if let (Some(dump), Some(text)) = (dump, text) {
+    if let (Some(dump), Some(text)) = (requested, text) {
         // Best effort: a folder that cannot be written must not change what a program does.
         let file = dump
             .folder

@@ -1,6 +1,6 @@
 //! Launches of kernels. The tier is chosen here.
 
-use crate::fault_report::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind};
 use crate::load::Kernel;
 use crate::run::grid::{refuse, run_grid};
 use crate::run::{Bounds, LaunchConfig, MemoryModel};

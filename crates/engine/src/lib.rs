@@ -14,6 +14,8 @@ mod bytecode;
 mod compile;
 pub mod conditions;
 mod cpu_features;
+pub mod dump;
+mod fault;
 mod fault_report;
 mod kir;
 mod launch;
@@ -30,7 +32,7 @@ pub mod texture;
 mod tier;
 
 pub use cupyrite_ptx::ir::{Scope, Semantics};
-pub use fault_report::{Fault, FaultDetail, FaultKind, LaneFault};
+pub use fault::{Fault, FaultDetail, FaultKind, LaneFault};
 pub use launch::{launch, launch_clusters, launch_with};
 pub use limits::{MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
 pub use load::{

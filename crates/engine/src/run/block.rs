@@ -13,7 +13,7 @@ use super::tier::{Tier, WarpStop};
 use super::warp::{FragmentState, Warp};
 use super::worker::WorkerState;
 use crate::bytecode::Program;
-use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
+use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::register_file::run_prologue;
 
 /// How a block stopped.

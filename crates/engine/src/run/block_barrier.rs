@@ -7,7 +7,7 @@ use super::memory::model::MemoryModel;
 use super::memory::splat32;
 use super::warp::{FragmentState, Warp};
 use crate::bytecode::{Inst, Program};
-use crate::fault_report::{FaultKind, LaneFault};
+use crate::fault::{FaultKind, LaneFault};
 use crate::kir::BarrierMode;
 use crate::register_file::fixed;
 

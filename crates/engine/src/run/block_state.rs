@@ -2,7 +2,7 @@
 
 use super::aligned::Line;
 use crate::address_windows::cluster_block;
-use crate::fault_report::Coordinates;
+use crate::fault::Coordinates;
 
 /// A barrier of a block.
 #[derive(Clone, Copy, Debug, Default)]

@@ -14,7 +14,7 @@ use super::printf;
 use super::warp::Warp;
 use crate::bytecode::Inst;
 use crate::conditions;
-use crate::fault_report::{FaultKind, LaneFault};
+use crate::fault::{FaultKind, LaneFault};
 use crate::kir::{BuiltinArg, BuiltinKind, BuiltinOp, MemSpace, Reg};
 use crate::memory::{Reach, RegionKind};
 use crate::register_file::fixed;

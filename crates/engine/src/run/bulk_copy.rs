@@ -13,7 +13,7 @@ use super::mbarrier;
 use super::memory::model::{AccessKind, AccessRequest, Admitted, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, refused, resolve};
 use crate::bytecode::Inst;
-use crate::fault_report::{FaultKind, LaneFault};
+use crate::fault::{FaultKind, LaneFault};
 use crate::kir::{Address, BulkDirection, BulkOp, BulkSide, MemSpace};
 use crate::tensor_map::{BYTES, TensorBox, decode, round_to_tf32};
 

@@ -13,7 +13,7 @@ use super::memory::{
 };
 use super::warp::{Calls, FragmentState, Return, Warp};
 use crate::bytecode::{Inst, InstKind};
-use crate::fault_report::{FaultKind, LaneFault};
+use crate::fault::{FaultKind, LaneFault};
 use crate::kir::{ArgCopy, Reg};
 use crate::register_file::{SaveSet, fixed};
 use crate::semantics::lane::Slot;

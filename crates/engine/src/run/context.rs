@@ -5,7 +5,7 @@ use super::launch_state::Launch;
 use super::memory::model::MemoryModel;
 use super::worker::WorkerState;
 use crate::bytecode::Program;
-use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
+use crate::fault::{FaultDetail, FaultKind, LaneFault};
 
 /// The state that an instruction can access besides its warp.
 pub struct Context<'a, M: MemoryModel> {

@@ -19,7 +19,7 @@ use super::tier::Tier;
 use super::worker::WorkerState;
 use crate::build::PaddedVariable;
 use crate::bytecode::Program;
-use crate::fault_report::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind};
 use crate::limits::{
     MAX_CLUSTER, MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED, RESERVED_SHARED_IN_USE,
 };

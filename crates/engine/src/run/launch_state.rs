@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use super::aligned::Line;
 use super::block_state::BlockState;
 use crate::bytecode::Program;
-use crate::fault_report::{Fault, FaultKind, LaneFault, report};
+use crate::fault::{Fault, FaultKind, LaneFault};
+use crate::fault_report::report;
 use crate::memory::{AddressSpace, Viewer};
 
 /// Receives the output of device-side `printf`. Several threads call it concurrently.

@@ -14,7 +14,7 @@ use super::lanes::{LANES, lanes};
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, refused, resolve, set};
 use crate::bytecode::Inst;
-use crate::fault_report::{FaultKind, LaneFault};
+use crate::fault::{FaultKind, LaneFault};
 use crate::kir::{MbarrierAction, MbarrierOp, MemSpace};
 use crate::register_file::fixed;
 use crate::semantics::lane::Slot;

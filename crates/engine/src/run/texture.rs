@@ -8,7 +8,7 @@ use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{get, host, refused, set};
 use super::texture_cache::CachedObject;
 use crate::bytecode::Inst;
-use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
+use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Reg, TexDetail, TexKind, TexOp};
 use crate::memory::{Access, AddressSpace, Viewer};
 use crate::semantics::atomic::combine;

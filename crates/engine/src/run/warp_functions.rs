@@ -6,7 +6,7 @@ use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, local_base, local_read, resolve};
 use super::warp::{Collective, FragmentState, Warp};
 use crate::bytecode::Inst;
-use crate::fault_report::{FaultKind, LaneFault};
+use crate::fault::{FaultKind, LaneFault};
 use crate::kir::MemSpace;
 use crate::semantics::warp;
 

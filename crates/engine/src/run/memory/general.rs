@@ -12,7 +12,7 @@ use super::{
     local_write, refused, resolve, set,
 };
 use crate::bytecode::Inst;
-use crate::fault_report::FaultKind;
+use crate::fault::FaultKind;
 use crate::kir::{MemOp, MemSpace, Reg};
 use crate::run::context::{Context, ExecResult};
 use crate::run::lanes::{LANES, first_lane, lanes};

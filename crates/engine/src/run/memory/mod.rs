@@ -17,7 +17,7 @@ use super::context::Context;
 use super::lanes::{ALL, LANES};
 use super::warp::Warp;
 use crate::address_windows::{WINDOW, windows};
-use crate::fault_report::{FaultDetail, FaultKind, LaneFault};
+use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Address, MemSpace};
 use crate::register_file::fixed;
 use crate::semantics::lane::Slot;

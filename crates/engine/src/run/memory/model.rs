@@ -12,7 +12,7 @@ use cupyrite_ptx::ir::{Scope, Semantics};
 
 use crate::address_windows::{WINDOW, windows};
 use crate::bytecode::{Inst, Program};
-use crate::fault_report::LaneFault;
+use crate::fault::LaneFault;
 use crate::kir::MemSpace;
 use crate::run::context::Context;
 use crate::run::lanes::{LANES, lanes};

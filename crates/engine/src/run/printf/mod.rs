@@ -13,7 +13,7 @@ use super::context::{Context, fault};
 use super::memory::model::MemoryModel;
 use super::warp::Warp;
 use crate::bytecode::Inst;
-use crate::fault_report::{FaultKind, LaneFault};
+use crate::fault::{FaultKind, LaneFault};
 use scan::{ArgumentKind, Side, conversions};
 
 /// An argument in the record.

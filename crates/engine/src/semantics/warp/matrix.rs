@@ -6,7 +6,7 @@
 use cupyrite_ptx::ir::{Instr, Op, Operand, Type, Word};
 
 use super::{Operands, Selected, Warp, row, set_row};
-use crate::fault_report::LaneFault;
+use crate::fault::LaneFault;
 use crate::semantics::lane::{OperandRef, OperandSlot};
 
 /// Selects the warp function of a matrix instruction.

@@ -11,7 +11,7 @@ use std::fmt;
 use cupyrite_ptx::ir::Instr;
 
 use super::lane::{OperandSlot, Slot};
-use crate::fault_report::LaneFault;
+use crate::fault::LaneFault;
 
 /// The warp that executes a warp function.
 pub trait Warp {

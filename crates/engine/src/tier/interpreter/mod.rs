@@ -11,7 +11,7 @@ use super::{Tier, WarpStop};
 use crate::address_windows;
 use crate::build::{CompileError, PlacedModule};
 use crate::bytecode::{BACKWARD, GUARD_NOT, GUARDED, Inst, InstKind, Program, SPIN};
-use crate::fault_report::{FaultKind, LaneFault};
+use crate::fault::{FaultKind, LaneFault};
 use crate::kir::Kernel;
 use crate::passes::register_allocation::Allocation;
 use crate::register_file::fixed;
