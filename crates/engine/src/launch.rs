@@ -59,7 +59,7 @@ fn run<M: MemoryModel>(
     let threads = dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d));
     if threads.is_none_or(|n| n > u64::from(kernel.max_threads_per_block)) {
         return Err(refuse(format!(
-            "a block of {dims:?} threads; kernel `{}` allows {}",
+            "a block of {dims:?} threads; kernel `{}` allows at most {}",
             kernel.name, kernel.max_threads_per_block
         )));
     }

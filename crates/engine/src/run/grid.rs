@@ -281,7 +281,7 @@ pub fn run_grid<T: Tier, M: MemoryModel>(
     let threads = count(config.block).unwrap_or(u64::MAX);
     if threads == 0 || threads > u64::from(MAX_THREADS) {
         return Err(refuse(format!(
-            "a block of {threads} threads; the limit is {MAX_THREADS}"
+            "a block of {threads} threads; the number must be 1 to {MAX_THREADS}"
         )));
     }
     let blocks = count(config.grid).unwrap_or(0);

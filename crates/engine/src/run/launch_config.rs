@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use super::launch_state::{GraphLauncher, PrintfSink, StandardOutput};
 use crate::memory::Viewer;
 
-/// The launch configuration: all about a launch but the kernel.
+/// Everything about a launch except the kernel.
 pub struct LaunchConfig<'a> {
     /// Grid dimensions in blocks.
     pub grid: [u32; 3],
