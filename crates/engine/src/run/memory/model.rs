@@ -47,7 +47,7 @@ pub trait MemoryModel: Sync {
     }
 }
 
-/// The model of [`launch`](crate::launch): only the checks that apply under every model.
+/// The model of [`launch`](fn@crate::launch): only the checks that apply under every model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bounds;
 

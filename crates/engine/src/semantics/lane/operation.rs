@@ -13,9 +13,9 @@ pub type OpFn = unsafe fn(regs: *mut u8, args: &OpArgs, mask: u32);
 /// Operands of an [`OpFn`], as byte offsets into the register file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpArgs {
-    /// Destinations, in the same order as [`Selected::dsts`].
+    /// Offsets of the destination slots, parallel to [`Selected::dsts`].
     pub dst: [u32; 4],
-    /// Sources, in the same order as [`Selected::srcs`].
+    /// Offsets of the source slots, parallel to [`Selected::srcs`].
     pub src: [u32; 4],
     /// [`Selected::imm`].
     pub imm: u32,

@@ -37,13 +37,12 @@ pub trait Warp {
 /// The offsets in `operands` are slots of the warp's register file, of the shapes that the [`Selected`] has.
 pub type WarpFn = unsafe fn(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>>;
 
-/// Operands of a [`WarpFn`]. Registers are the byte offsets of their slots in the register file. The address operand is not
-/// among them: [`Warp::addresses`] returns its elements.
+/// Operands of a [`WarpFn`], as byte offsets into the register file. The address operand is not among them: [`Warp::addresses`] returns its elements.
 #[derive(Clone, Debug, Default)]
 pub struct Operands {
-    /// Slots of the destinations, in the order of [`Selected::dsts`].
+    /// Offsets of the destination slots, parallel to [`Selected::dsts`].
     pub dst: Vec<u32>,
-    /// Slots of the sources, in the order of [`Selected::srcs`].
+    /// Offsets of the source slots, parallel to [`Selected::srcs`].
     pub src: Vec<u32>,
     /// Immediate: the value of [`Selected::imm`].
     pub imm: u32,

@@ -1,4 +1,4 @@
-//! From the KIR of a kernel to the code of the interpreter.
+//! Encodes the KIR of a kernel as bytecode.
 
 use std::sync::Arc;
 
