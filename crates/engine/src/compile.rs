@@ -4,7 +4,6 @@
 mod tests;
 
 use std::fmt::Write as _;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use cupyrite_ptx::ir::FuncId;
 
@@ -22,23 +21,15 @@ use crate::tier::{Interpreter, Tier};
 /// An instruction that the engine does not implement, or a variable that does not fit.
 pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, CompileError> {
     let requested = dump::requested().ok().flatten();
-    let wanted = requested.as_ref().map(|d| d.pass);
+    let wanted = requested.as_ref().map(|d| d.point);
     let (kernel, allocation, text) = to_kir(placed, kernel, wanted)?;
     if let (Some(dump), Some(text)) = (requested, text) {
-        // Best effort: a folder that cannot be written must not change what a program does.
-        let file = dump
-            .folder
-            .join(file_name(&kernel.functions[0].name, dump.pass));
-        let written =
-            std::fs::create_dir_all(&dump.folder).and_then(|()| std::fs::write(&file, text));
-        if let Err(e) = written {
-            eprintln!("cupyrite: cannot write {}: {e}", file.display());
-        }
+        dump.write(&kernel.functions[0].name, &text);
     }
     Interpreter::compile(&kernel, &allocation, placed)
 }
 
-/// The text of a kernel's KIR after one of [`DUMPS`](passes::DUMPS).
+/// The text of a kernel's KIR after one of [`dump::POINTS`].
 ///
 /// # Errors
 /// As for [`compile_kernel`].
@@ -66,17 +57,4 @@ pub(crate) fn to_kir(
         text = Some(out);
     }
     Ok((kernel, allocation, text))
-}
-
-/// The name of the file of a kernel's KIR. Names of C++ can be longer than those of files: of such a name, the beginning and a
-/// hash.
-fn file_name(kernel: &str, pass: &str) -> String {
-    const LONGEST: usize = 150;
-    let mut name: String = kernel.chars().take(LONGEST).collect();
-    if name.len() < kernel.len() {
-        let mut hasher = DefaultHasher::new();
-        kernel.hash(&mut hasher);
-        let _ = write!(name, "-{:016x}", hasher.finish());
-    }
-    format!("{name}.{pass}.kir")
 }

@@ -1,18 +1,45 @@
-//! The setting that asks for dumps of the KIR of kernels. An empty variable counts as unset.
+//! Dumps of KIR: the points at which they can be taken, the variables that ask for them, and their files.
 
 use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
-use crate::passes::DUMPS;
+use crate::passes::PASSES;
 use crate::settings::InvalidSetting;
 
-/// What `CUPYRITE_CPU_DUMP` asks for: the KIR of every kernel after a pass.
+/// The points at which KIR can be looked at, in order: before the passes, after each, and with the locations of registers.
+pub const POINTS: [&str; PASSES.len() + 2] = {
+    let mut names = ["build"; PASSES.len() + 2];
+    let mut n = 0;
+    while n < PASSES.len() {
+        names[n + 1] = PASSES[n].name;
+        n += 1;
+    }
+    names[PASSES.len() + 1] = "register_allocation";
+    names
+};
+
+/// What `CUPYRITE_CPU_DUMP` asks for: the KIR of every kernel at one of [`POINTS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dump {
-    /// The pass.
-    pub pass: &'static str,
+    /// The point.
+    pub point: &'static str,
     /// The folder of the files, `CUPYRITE_CPU_DUMP_FOLDER`; by default `cupyrite-dump` in the working directory.
     pub folder: PathBuf,
+}
+
+impl Dump {
+    /// Writes the text of a kernel's KIR. An error is only reported on standard error: a folder that cannot be written must not
+    /// change what a program does.
+    pub(crate) fn write(&self, kernel: &str, text: &str) {
+        let file = self.folder.join(file_name(kernel, self.point));
+        let written = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&file, text));
+        if let Err(e) = written {
+            eprintln!("cupyrite: cannot write {}: {e}", file.display());
+        }
+    }
 }
 
 /// `CUPYRITE_CPU_DUMP`: `kir`, or `kir:` and the name of a pass.
@@ -26,18 +53,31 @@ pub fn requested() -> Result<Option<Dump>, InvalidSetting> {
     if text.is_empty() {
         return Ok(None);
     }
-    let pass = match text.strip_prefix("kir") {
-        Some("") => DUMPS.last(),
-        Some(pass) => DUMPS.iter().find(|d| pass.strip_prefix(':') == Some(d)),
+    let point = match text.strip_prefix("kir") {
+        Some("") => POINTS.last(),
+        Some(pass) => POINTS.iter().find(|d| pass.strip_prefix(':') == Some(d)),
         None => None,
     };
-    let Some(pass) = pass else {
-        let passes = DUMPS.map(|d| format!("kir:{d}")).join(", ");
+    let Some(point) = point else {
+        let points = POINTS.map(|d| format!("kir:{d}")).join(", ");
         return Err(InvalidSetting::new(format!(
-            "{VARIABLE}='{text}': expected kir (after the last pass) or one of {passes}"
+            "{VARIABLE}='{text}': expected kir (after the last pass) or one of {points}"
         )));
     };
     let folder = env::var_os("CUPYRITE_CPU_DUMP_FOLDER").filter(|f| !f.is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("cupyrite-dump"), PathBuf::from);
-    Ok(Some(Dump { pass, folder }))
+    Ok(Some(Dump { point, folder }))
+}
+
+/// The file name of a kernel's dump. The mangled names of C++ can be longer than a file name may be; such a name is cut, and ends
+/// in a hash.
+fn file_name(kernel: &str, point: &str) -> String {
+    const LONGEST: usize = 150;
+    let mut name: String = kernel.chars().take(LONGEST).collect();
+    if name.len() < kernel.len() {
+        let mut hasher = DefaultHasher::new();
+        kernel.hash(&mut hasher);
+        let _ = write!(name, "-{:016x}", hasher.finish());
+    }
+    format!("{name}.{point}.kir")
 }

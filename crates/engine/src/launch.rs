@@ -1,6 +1,7 @@
 //! Launches of kernels. The tier is chosen here.
 
 use crate::fault::{Fault, FaultKind};
+use crate::limits::MAX_THREADS;
 use crate::load::Kernel;
 use crate::run::grid::{refuse, run_grid};
 use crate::run::{Bounds, LaunchConfig, MemoryModel};
@@ -57,10 +58,11 @@ fn run<M: MemoryModel>(
     })?;
     let dims = config.block.map(u64::from);
     let threads = dims.iter().try_fold(1u64, |n, &d| n.checked_mul(d));
-    if threads.is_none_or(|n| n > u64::from(kernel.max_threads_per_block)) {
+    let most = MAX_THREADS.min(kernel.max_threads_per_block);
+    if !threads.is_some_and(|n| (1..=u64::from(most)).contains(&n)) {
         return Err(refuse(format!(
-            "a block of {dims:?} threads; kernel `{}` allows at most {}",
-            kernel.name, kernel.max_threads_per_block
+            "a block of {dims:?} threads; kernel `{}` allows 1 to {most}",
+            kernel.name
         )));
     }
     if config.params.len() < kernel.param_bytes as usize {

@@ -1,4 +1,4 @@
-//! The environment variables that the engine reads. An empty variable counts as unset.
+//! The environment variables that the engine reads, except those of [dumps](crate::dump). An empty variable counts as unset.
 
 use std::env;
 use std::fmt;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use super::to_kir;
 use crate::Image;
+use crate::dump;
 use crate::kir::{Action, Fixed, Kernel, Reg, verify};
 use crate::memory::AddressSpace;
-use crate::passes::DUMPS;
 use crate::semantics::lane::Slot;
 
 const HEADER: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
@@ -228,7 +228,7 @@ fn addresses_are_in_the_state_space_that_is_known() {
 
 #[test]
 fn every_dump_has_a_text() {
-    for pass in DUMPS {
+    for pass in dump::POINTS {
         assert!(
             body(SCALE, pass).starts_with("function k: frame 0\n"),
             "{pass}"

@@ -12,10 +12,10 @@ use crate::build::layout::kernel_params;
 use crate::build::{CompileError, PlacedModule};
 use crate::bytecode::Program;
 use crate::compile::{compile_kernel, kir_text};
+use crate::dump;
 use crate::kir::BuiltinKind;
 use crate::limits::MAX_THREADS;
 use crate::memory::AddressSpace;
-use crate::passes::DUMPS;
 
 /// A parameter of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,11 +87,11 @@ impl Kernel {
     /// Fails if the kernel cannot be compiled, with the reason; if no pass has this name, with the names of the passes; and if
     /// the kernel has been compiled already, by its first launch or query, which drops the source.
     pub fn kir(&self, pass: Option<&str>) -> Result<String, String> {
-        let pass = pass.unwrap_or(DUMPS[DUMPS.len() - 1]);
-        if !DUMPS.contains(&pass) {
+        let pass = pass.unwrap_or(dump::POINTS[dump::POINTS.len() - 1]);
+        if !dump::POINTS.contains(&pass) {
             return Err(format!(
                 "no pass '{pass}'; the passes are {}",
-                DUMPS.join(", ")
+                dump::POINTS.join(", ")
             ));
         }
         let source = self.source.lock().clone();

@@ -43,18 +43,6 @@ pub const PASSES: [Pass; 4] = [
     },
 ];
 
-/// The points at which KIR can be looked at, in order: before the passes, after each, and with the locations of registers.
-pub const DUMPS: [&str; PASSES.len() + 2] = {
-    let mut names = ["build"; PASSES.len() + 2];
-    let mut n = 0;
-    while n < PASSES.len() {
-        names[n + 1] = PASSES[n].name;
-        n += 1;
-    }
-    names[PASSES.len() + 1] = "register_allocation";
-    names
-};
-
 /// Runs all passes on all functions of a kernel, and calls `after` with the name of each pass when it has run. In builds with
 /// debug assertions, such as those of the tests, the verifier runs before the first pass and after each pass.
 ///

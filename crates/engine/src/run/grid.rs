@@ -20,9 +20,7 @@ use super::worker::WorkerState;
 use crate::build::PaddedVariable;
 use crate::bytecode::Program;
 use crate::fault::{Fault, FaultKind};
-use crate::limits::{
-    MAX_CLUSTER, MAX_LOCAL, MAX_SHARED, MAX_THREADS, RESERVED_SHARED, RESERVED_SHARED_IN_USE,
-};
+use crate::limits::{MAX_CLUSTER, MAX_LOCAL, MAX_SHARED, RESERVED_SHARED, RESERVED_SHARED_IN_USE};
 use crate::memory::{AddressSpace, RegionKind};
 use crate::register_file::{fixed, run_prologue};
 use crate::semantics::lane::Slot;
@@ -264,6 +262,7 @@ fn check_clusters(config: &LaunchConfig<'_>, cluster: [u32; 3]) -> Result<(), Fa
 }
 
 /// Runs a grid of a program whose variables are in `space`, in clusters of one block unless the launch names their dimensions.
+/// The caller has checked the size of the block and of the parameter bank against the kernel.
 ///
 /// # Errors
 /// The first fault of any thread; [`FaultKind::LaunchOutOfResources`] if a block or cluster does not fit.
@@ -278,12 +277,6 @@ pub fn run_grid<T: Tier, M: MemoryModel>(
         check_clusters(config, cluster)?;
     }
     let count = |d: [u32; 3]| d.iter().try_fold(1u64, |n, &x| n.checked_mul(u64::from(x)));
-    let threads = count(config.block).unwrap_or(u64::MAX);
-    if threads == 0 || threads > u64::from(MAX_THREADS) {
-        return Err(refuse(format!(
-            "a block of {threads} threads; the number must be 1 to {MAX_THREADS}"
-        )));
-    }
     let blocks = count(config.grid).unwrap_or(0);
     if blocks == 0 {
         return Err(refuse("the number of blocks must be 1 to 2^64 - 1".into()));
@@ -300,7 +293,7 @@ pub fn run_grid<T: Tier, M: MemoryModel>(
     let total = blocks / u64::from(cluster_blocks);
     let _pin = space.pin();
     let shared = shared as u32;
-    let threads = threads as u32;
+    let threads: u32 = config.block.iter().product();
     let warps = threads.div_ceil(32);
 
     let mut owned = Vec::new();
