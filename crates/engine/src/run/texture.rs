@@ -15,8 +15,8 @@ use crate::semantics::atomic::combine;
 use crate::semantics::lane::Slot;
 use crate::texture::objects::Object;
 use crate::texture::{
-    Coordinates, Detail, Fetch, Row, Rows, Surface, SurfaceAccess, Texture, read_element,
-    write_element,
+    Coordinates, Detail, Fetch, Row, Rows, Surface, SurfaceAccess, Texture, element_address,
+    read_element, write_element,
 };
 
 /// Whether `[address, address + len)` lies in adjacent regions that `viewer` may read.
@@ -140,7 +140,7 @@ pub unsafe fn run(
             match op.kind {
                 TexKind::Fetch { .. } | TexKind::Gather(_) => {
                     let texture = texture(cx, handle, first)?;
-                    fetch(&texture, regs, op, group, &mut rows)?;
+                    fetch(cx, &texture, regs, inst, op, group, &mut rows)?;
                 }
                 TexKind::TextureQuery(what, by_level) => {
                     let texture = texture(cx, handle, first)?;
@@ -208,8 +208,10 @@ fn geometry_mismatch(op: &TexOp, active: u32, what: &str) -> Box<LaneFault> {
 
 /// `tex`, `tld4` for lanes that use one texture.
 unsafe fn fetch(
+    cx: &mut Context<'_, impl MemoryModel>,
     t: &Texture,
     regs: *mut u8,
+    inst: &Inst,
     op: &TexOp,
     active: u32,
     rows: &mut Rows,
@@ -218,6 +220,19 @@ unsafe fn fetch(
     if !t.accepts(op.view, texels) {
         return Err(geometry_mismatch(op, active, "texture"));
     }
+    let mut admit_texels = |sites: &Row<u64>, mask: u32| {
+        let inside = lanes(mask).fold(0, |on, l| on | u32::from(sites[l] != 0) << l);
+        admit(cx, inst, inside, || AccessRequest {
+            space: None,
+            addresses: sites.map(element_address),
+            bytes: t.format().element_bytes(),
+            kind: AccessKind::Load,
+            order: Semantics::Weak,
+            scope: Scope::Gpu,
+            asynchronous: false,
+        })
+        .map(drop)
+    };
     // SAFETY: the operands lie in the register file. The caller has checked the texture's memory, and the launch has
     // pinned the address space.
     unsafe {
@@ -252,11 +267,13 @@ unsafe fn fetch(
             offset: op.offset,
         };
         match op.kind {
-            TexKind::Gather(component) => t.gather(&f, usize::from(component), active, rows),
-            _ => t.fetch(&f, active, rows),
+            TexKind::Gather(component) => {
+                let component = usize::from(component);
+                t.gather(&f, component, active, rows, &mut admit_texels)
+            }
+            _ => t.fetch(&f, active, rows, &mut admit_texels),
         }
     }
-    Ok(())
 }
 
 /// `suld`, `sust`, `sured` for lanes that use one surface.

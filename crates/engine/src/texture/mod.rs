@@ -32,4 +32,4 @@ pub use storage::{Level, Shape, Storage, StorageError};
 pub use surface::{
     BoundaryMode, InvalidAccess, SurfaceAccess, read as read_element, write as write_element,
 };
-pub use texel::{LANES, Row, Rows};
+pub use texel::{LANES, Row, Rows, element_address};

@@ -71,6 +71,29 @@ struct LevelPosition {
     slice: Row<u32>,
 }
 
+/// Reads the texels of a fetch.
+struct TexelReader<'a, A> {
+    /// Decodes the texels.
+    loader: Loader,
+    /// The value of a texel outside the image.
+    border: &'a [u32; 4],
+    /// See [`Texture::fetch`].
+    admit: &'a mut A,
+}
+
+impl<A: FnMut(&Row<u64>, u32) -> Result<(), E>, E> TexelReader<'_, A> {
+    /// Reads the texels at `sites` for the lanes of `mask`.
+    ///
+    /// # Safety
+    /// As for [`Loader`].
+    unsafe fn read(&mut self, sites: &Row<u64>, mask: u32, out: &mut Rows) -> Result<(), E> {
+        (self.admit)(sites, mask)?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { (self.loader)(sites, mask, self.border, out) };
+        Ok(())
+    }
+}
+
 /// The lanes of a mask.
 #[inline(always)]
 fn lanes(mask: u32) -> impl Iterator<Item = usize> {
@@ -89,17 +112,26 @@ impl Texture {
         }
     }
 
-    /// Fetches for the lanes of `mask`; the rows of other lanes are unchanged.
+    /// Fetches for the lanes of `mask`; the rows of other lanes are unchanged. Before it reads texels, it passes their
+    /// sites (as for [`Loader`]) and the lanes that read them to `admit`.
+    ///
+    /// # Errors
+    /// The error of `admit`. The rows are then unspecified.
     ///
     /// # Safety
     /// [`Self::accepts`] the fetch, and the memory of [`Self::memory`] is readable during the call.
-    pub unsafe fn fetch(&self, f: &Fetch, mask: u32, out: &mut Rows) {
+    pub unsafe fn fetch<E>(
+        &self,
+        f: &Fetch,
+        mask: u32,
+        out: &mut Rows,
+        admit: &mut impl FnMut(&Row<u64>, u32) -> Result<(), E>,
+    ) -> Result<(), E> {
         let position = match &f.coordinates {
             Coordinates::Position(p) => p,
             Coordinates::Texel(t) => {
                 // SAFETY: guaranteed by the caller.
-                unsafe { self.fetch_texels(f, t, mask, out) };
-                return;
+                return unsafe { self.fetch_texels(f, t, mask, out, admit) };
             }
         };
         if self.geometry == Geometry::Buffer {
@@ -107,22 +139,22 @@ impl Texture {
             for row in out.iter_mut() {
                 lanes(mask).for_each(|l| row[l] = 0);
             }
-            return;
+            return Ok(());
         }
         let at_level = self.at_level(f, position, mask);
         let integers = self.reads_integers();
         if self.images.len() == 1 && (integers || self.descriptor.max_anisotropy <= 1) {
-            // SAFETY: guaranteed by the caller.
-            unsafe {
-                if self.descriptor.filter == Filter::Point || integers {
-                    self.point(0, f, &at_level, mask, (self.loader, &self.border), out);
-                } else {
-                    let mut sums = [[0.0; LANES]; 4];
-                    self.add(0, f, &at_level, mask, &[1.0; LANES], &mut sums);
-                    self.finish(&sums, mask, out);
-                }
+            if self.descriptor.filter == Filter::Point || integers {
+                let mut reader = self.reader(admit);
+                // SAFETY: guaranteed by the caller.
+                return unsafe { self.point(0, f, &at_level, mask, &mut reader, out) };
             }
-            return;
+            let mut sums = [[0.0; LANES]; 4];
+            let one = [1.0; LANES];
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.add(0, f, &at_level, (mask, &one), admit, &mut sums)? };
+            self.finish(&sums, mask, out);
+            return Ok(());
         }
         let foot = self.footprint(f, position, mask);
         let d = &self.descriptor;
@@ -132,11 +164,12 @@ impl Texture {
             for level in 0..self.images.len() {
                 let m = foot.nearest(level, mask);
                 if m != 0 {
+                    let mut reader = self.reader(admit);
                     // SAFETY: guaranteed by the caller.
-                    unsafe { self.point(level, f, &at_level, m, (self.loader, &self.border), out) };
+                    unsafe { self.point(level, f, &at_level, m, &mut reader, out)? };
                 }
             }
-            return;
+            return Ok(());
         }
         let mut sums = [[0.0; LANES]; 4];
         let most = lanes(mask).map(|l| foot.samples[l]).max().unwrap_or(1);
@@ -158,31 +191,53 @@ impl Texture {
                 let (m, weight) = foot.weights(level, m);
                 if m != 0 {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { self.add(level, f, &moved, m, &weight, &mut sums) };
+                    unsafe { self.add(level, f, &moved, (m, &weight), admit, &mut sums)? };
                 }
             }
         }
         self.finish(&sums, mask, out);
+        Ok(())
     }
 
     /// One component of each of the four texels that linear filtering would use at level zero: lower left, lower right,
     /// upper right, upper left (PTX ISA, `tld4`).
     ///
+    /// # Errors
+    /// As for [`Self::fetch`].
+    ///
     /// # Safety
     /// As for [`Self::fetch`]; in addition, the texture's images are two-dimensional.
-    pub unsafe fn gather(&self, f: &Fetch, component: usize, mask: u32, out: &mut Rows) {
+    pub unsafe fn gather<E>(
+        &self,
+        f: &Fetch,
+        component: usize,
+        mask: u32,
+        out: &mut Rows,
+        admit: &mut impl FnMut(&Row<u64>, u32) -> Result<(), E>,
+    ) -> Result<(), E> {
         let Coordinates::Position(position) = &f.coordinates else {
-            return;
+            return Ok(());
         };
+        let mut reader = self.reader(admit);
         let at_level = self.at_level(f, position, mask);
         let corners = self.corners(0, f, &at_level, mask);
         for (k, corner) in [2, 3, 1, 0].into_iter().enumerate() {
             let mut rows = [[0; LANES]; 4];
             // SAFETY: the sites are texels of the image; the rest is guaranteed by the caller.
-            unsafe { (self.loader)(&corners.sites[corner], mask, &self.border, &mut rows) };
+            unsafe { reader.read(&corners.sites[corner], mask, &mut rows)? };
             for l in lanes(mask) {
                 out[k][l] = rows[component & 3][l];
             }
+        }
+        Ok(())
+    }
+
+    /// Reads texels as a fetch without filtering returns them.
+    fn reader<'a, A>(&'a self, admit: &'a mut A) -> TexelReader<'a, A> {
+        TexelReader {
+            loader: self.loader,
+            border: &self.border,
+            admit,
         }
     }
 
@@ -264,59 +319,51 @@ impl Texture {
     }
 
     /// Loads the nearest texels of one level.
-    unsafe fn point(
+    unsafe fn point<E>(
         &self,
         level: usize,
         f: &Fetch,
         at_level: &LevelPosition,
         mask: u32,
-        with: (Loader, &[u32; 4]),
+        reader: &mut TexelReader<'_, impl FnMut(&Row<u64>, u32) -> Result<(), E>>,
         out: &mut Rows,
-    ) {
+    ) -> Result<(), E> {
         let image = &self.images[level];
         let mut texels = [[0; LANES]; 3];
         let axes = usize::from(f.view.dimensions);
         for (k, row) in texels.iter_mut().enumerate().take(axes) {
             *row = self.axis(image, k, f).point(&at_level.position[k]);
         }
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.load(image, &at_level.slice, &texels, mask, with, out) };
-    }
-
-    unsafe fn load(
-        &self,
-        image: &Image,
-        slice: &Row<u32>,
-        texels: &[Row<i32>; 3],
-        mask: u32,
-        with: (Loader, &[u32; 4]),
-        out: &mut Rows,
-    ) {
+        let [x, y, z] = texels;
         let mut sites = [0; LANES];
         for l in lanes(mask) {
-            sites[l] = self.site(image, slice[l], texels[0][l], texels[1][l], texels[2][l]);
+            sites[l] = self.site(image, at_level.slice[l], x[l], y[l], z[l]);
         }
         // SAFETY: the sites are texels of the image; the rest is guaranteed by the caller.
-        unsafe { with.0(&sites, mask, with.1, out) };
+        unsafe { reader.read(&sites, mask, out) }
     }
 
-    /// Adds `scale` times the filtered value of one level.
-    unsafe fn add(
+    /// Adds the filtered value of one level, times `scale`, for the lanes of `mask`.
+    unsafe fn add<E>(
         &self,
         level: usize,
         f: &Fetch,
         at_level: &LevelPosition,
-        mask: u32,
-        scale: &Row<f64>,
+        (mask, scale): (u32, &Row<f64>),
+        admit: &mut impl FnMut(&Row<u64>, u32) -> Result<(), E>,
         sums: &mut Sums,
-    ) {
+    ) -> Result<(), E> {
         let mut rows = [[0; LANES]; 4];
-        let blend = (self.blend, &self.blend_border);
+        let mut reader = TexelReader {
+            loader: self.blend,
+            border: &self.blend_border,
+            admit,
+        };
         if self.descriptor.filter == Filter::Point {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.point(level, f, at_level, mask, blend, &mut rows) };
+            unsafe { self.point(level, f, at_level, mask, &mut reader, &mut rows)? };
             accumulate(sums, &rows, scale, mask);
-            return;
+            return Ok(());
         }
         let corners = self.corners(level, f, at_level, mask);
         if self.edged(f) {
@@ -339,9 +386,10 @@ impl Texture {
                 *w *= s;
             }
             // SAFETY: the sites are texels of the image; the rest is guaranteed by the caller.
-            unsafe { blend.0(sites, m, blend.1, &mut rows) };
+            unsafe { reader.read(sites, m, &mut rows)? };
             accumulate(sums, &rows, &all, m);
         }
+        Ok(())
     }
 
     /// Whether half of a linear fetch comes from the border: a GPU filters one dimension like two, with a second
@@ -437,12 +485,28 @@ impl Texture {
 
     /// Fetches texels by index: zero outside whatever the address mode, as on an H200. One-dimensional arrays yield
     /// only zeros, because `tex1Dfetch` is for linear memory.
-    unsafe fn fetch_texels(&self, f: &Fetch, texel: &[Row<i32>; 3], mask: u32, out: &mut Rows) {
-        if self.geometry == Geometry::Buffer {
-            // SAFETY: guaranteed by the caller.
-            unsafe { self.fetch_buffer(&texel[0], mask, out) };
-            return;
-        }
+    unsafe fn fetch_texels<E>(
+        &self,
+        f: &Fetch,
+        texel: &[Row<i32>; 3],
+        mask: u32,
+        out: &mut Rows,
+        admit: &mut impl FnMut(&Row<u64>, u32) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sites = match self.geometry {
+            Geometry::Buffer => self.buffer_sites(&texel[0], mask),
+            Geometry::Array(_) => self.texel_sites(f, texel, mask),
+        };
+        let mut reader = TexelReader {
+            border: &[0; 4],
+            ..self.reader(admit)
+        };
+        // SAFETY: the sites are texels of the images or elements of the memory; the rest is guaranteed by the caller.
+        unsafe { reader.read(&sites, mask, out) }
+    }
+
+    /// Sites of the texels with the given indices; zero outside.
+    fn texel_sites(&self, f: &Fetch, texel: &[Row<i32>; 3], mask: u32) -> Row<u64> {
         let nothing = f.view.dimensions == 1 && !f.view.layered;
         let mut sites = [0; LANES];
         for l in lanes(mask) {
@@ -465,12 +529,11 @@ impl Texture {
                 sites[l] = self.site(image, slice, at[0], at[1], at[2]);
             }
         }
-        // SAFETY: the sites are texels of the images; the rest is guaranteed by the caller.
-        unsafe { (self.loader)(&sites, mask, &[0; 4], out) };
+        sites
     }
 
-    /// Fetches elements of linear memory by index; zero outside.
-    unsafe fn fetch_buffer(&self, texel: &Row<i32>, mask: u32, out: &mut Rows) {
+    /// Sites of the elements of linear memory with the given indices; zero outside.
+    fn buffer_sites(&self, texel: &Row<i32>, mask: u32) -> Row<u64> {
         let image = &self.images[0];
         let element = u64::from(self.format.element_bytes());
         let mut sites = [0; LANES];
@@ -481,8 +544,7 @@ impl Texture {
                 sites[l] = image.base + u64::from(n) * element;
             }
         }
-        // SAFETY: the sites are elements of the memory; the rest is guaranteed by the caller.
-        unsafe { (self.loader)(&sites, mask, &[0; 4], out) };
+        sites
     }
 
     /// Level of detail and anisotropy of each lane.

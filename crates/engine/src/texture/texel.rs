@@ -25,6 +25,11 @@ pub type Rows = [Row<u32>; 4];
 /// Bit position of a texel's index within its block, in the block's address (addresses have 47 bits).
 pub const TEXEL_SHIFT: u32 = 56;
 
+/// The address of the element, or of the block, at a site.
+pub fn element_address(site: u64) -> u64 {
+    site & ((1 << TEXEL_SHIFT) - 1)
+}
+
 /// Reads the elements at `sites` for the lanes of `mask` into `out`; a site of zero yields `border`.
 ///
 /// # Safety

@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use cupyrite_engine::memory::AddressSpace;
 use cupyrite_engine::tensor_map;
-use cupyrite_engine::texture::{ChannelKind, Format, Storage, Surface, SurfaceDescriptor, objects};
+use cupyrite_engine::texture::{
+    AddressMode, ChannelKind, Filter, Format, Resource, Storage, Surface, SurfaceDescriptor,
+    Texture, TextureDescriptor, objects,
+};
 use cupyrite_engine::{
     AccessKind, Fault, FaultDetail, FaultKind, LaneFault, MemoryModel, StateSpace, WarpAccess,
 };
@@ -472,8 +475,70 @@ DONE:
         ]
     );
     let stored: Vec<_> = (0..4)
-        .map(|n| (n, StateSpace::Surface, base + u64::from(8 * (4 - n))))
+        .map(|n| (n, StateSpace::Texture, base + u64::from(8 * (4 - n))))
         .collect();
     assert_eq!(list[0].lanes, stored);
     assert_eq!(list[3].lanes[0].1, StateSpace::Global);
+}
+
+#[test]
+fn each_texel_that_a_fetch_filters_is_an_access() {
+    let format = Format::plain(ChannelKind::Float, 32, 1);
+    let storage = Storage::new(format, [8, 8, 0], 0, 1).unwrap();
+    let level = storage.level(0).unwrap();
+    let handle = 0x5500_0000_0020;
+    let descriptor = TextureDescriptor {
+        address: [AddressMode::Border; 3],
+        filter: Filter::Linear,
+        ..TextureDescriptor::default()
+    };
+    let texture = Texture::new(Resource::Array { storage, level: 0 }, descriptor, None).unwrap();
+    objects::insert_texture(handle, Arc::new(texture));
+    let body = format!(
+        "{INDEX}
+    .reg .f32 %f<8>;
+    cvt.rn.f32.u32 %f1, %r1;
+    mov.f32 %f2, 0f40000000; // y 2.0: half of row 1, half of row 2
+    tex.2d.v4.f32.f32 {{%f4, %f5, %f6, %f7}}, [%rd1, {{%f1, %f2}}];
+    tld4.r.2d.v4.f32.f32 {{%f4, %f5, %f6, %f7}}, [%rd1, {{%f1, %f2}}];
+    mov.u32 %r2, 3;
+    tex.2d.v4.f32.s32 {{%f4, %f5, %f6, %f7}}, [%rd1, {{%r1, %r2}}];
+    ret;"
+    );
+    let ptx = module("", 1, &body);
+    let list = AccessList::of(&Launch::new(1, 2), &ptx, &[handle]);
+
+    struct Refusing;
+    impl MemoryModel for Refusing {
+        type Worker = ();
+        fn begin(&self) {}
+        fn check(&self, _: &mut (), access: &WarpAccess<'_>) -> Result<(), Box<LaneFault>> {
+            Err(Box::new(LaneFault {
+                kind: FaultKind::IllegalAddress,
+                lane: access.active.trailing_zeros(),
+                detail: FaultDetail::Text("not initialized".to_string()),
+            }))
+        }
+    }
+    let fault = run(&Launch::new(1, 2), &Refusing, &ptx, &[handle]).unwrap_err();
+    objects::remove_texture(handle);
+    assert!(fault.report.contains("not initialized"), "{fault}");
+
+    // Column -1, left of x 0.0, is the border: no access.
+    let corner = |x: i32, y: u64| {
+        let texel = |lane: u32| {
+            let x = u64::try_from(x + lane as i32).ok()?;
+            let address = level.base + y * level.row_pitch + 4 * x;
+            Some((lane, StateSpace::Texture, address))
+        };
+        (0..2).filter_map(texel).collect::<Vec<_>>()
+    };
+    let (left, right) = ([corner(-1, 1), corner(-1, 2)], [corner(0, 1), corner(0, 2)]);
+    let lanes: Vec<_> = list.iter().map(|l| l.lanes.clone()).collect();
+    let filtered = [&left[0], &right[0], &left[1], &right[1]];
+    let gathered = [&left[1], &right[1], &right[0], &left[0]];
+    assert_eq!(lanes[..4].iter().collect::<Vec<_>>(), filtered);
+    assert_eq!(lanes[4..8].iter().collect::<Vec<_>>(), gathered);
+    assert_eq!(lanes[8..], [corner(0, 3)]);
+    assert!(texts(&list)[0].starts_with("tex.2d.v4.f32.f32 Load 4 Weak"));
 }

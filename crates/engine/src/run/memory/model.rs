@@ -2,8 +2,8 @@
 //!
 //! An instruction calls [`admit`] before it accesses memory: once for all active lanes, or once per lane if the lanes access
 //! different numbers of bytes or one after the other. Resolving an address requires the [`Admitted`] that it returns, so no
-//! such access bypasses the model. The model does not see texture fetches, loads that run once per launch, and arguments on
-//! the stack.
+//! such access bypasses the model. The sampler passes the texels of a fetch to it, corner by corner of the filter. The model
+//! does not see loads that run once per launch, and arguments on the stack.
 //!
 //! The checks of [`Bounds`] (regions, sizes of shared and local memory, alignment, access rights, padding) apply under
 //! every model: a model can refuse more accesses, but not allow one that would leave the kernel's memory.
@@ -84,8 +84,9 @@ pub enum StateSpace {
     Shared,
     /// Local memory. The address is an offset in that of the thread.
     Local,
-    /// An element of a surface. The address is the host's; arrays lie outside the address space.
-    Surface,
+    /// A texel of a texture or an element of a surface; of a compressed format, its block. The address is the host's; arrays
+    /// lie outside the address space.
+    Texture,
 }
 
 /// The access of one lane.
@@ -102,7 +103,7 @@ pub struct LaneAccess {
 /// An access as its instruction describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct AccessRequest {
-    /// State space of the addresses; `None` for a surface.
+    /// State space of the addresses; `None` for a texture or surface.
     pub space: Option<MemSpace>,
     /// Addresses of all lanes.
     pub addresses: [u64; LANES],
@@ -168,7 +169,7 @@ impl WarpAccess<'_> {
     pub fn lanes(&self) -> impl Iterator<Item = LaneAccess> + '_ {
         let windows = windows();
         let space_of = move |address: u64| match self.space {
-            None => (StateSpace::Surface, address),
+            None => (StateSpace::Texture, address),
             Some(MemSpace::Global) => (StateSpace::Global, address),
             Some(MemSpace::Shared) => (StateSpace::Shared, address),
             Some(MemSpace::Local) => (StateSpace::Local, address),
