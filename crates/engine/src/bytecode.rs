@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use cupyrite_ptx::ir::{ShflMode, SourceLoc, VoteMode};
+use cupyrite_ptx::ir::{ShflMode, VoteMode};
 
 use crate::build::{PaddedVariable, PlacedVariable};
 use crate::kir::{
-    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, MbarrierOp, MemOp, ReduxOp,
-    TexOp,
+    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, MbarrierOp, MemOp, Origin,
+    ReduxOp, TexOp,
 };
 use crate::register_file::{RegisterFile, SaveSet, fixed};
 use crate::semantics::lane::{OpArgs, OpFn};
@@ -199,17 +199,13 @@ pub struct IndirectTarget {
     pub gpu_frame: u32,
 }
 
-/// Position of an instruction in the PTX and in the source.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Origin {
-    /// Line of the PTX.
-    pub line: u32,
-    /// `.loc`.
-    pub loc: Option<SourceLoc>,
-    /// Index into [`Program::names`].
-    pub function: u32,
-    /// The variable that it accesses, if the address shows it: an index into [`Program::variables`].
-    pub variable: Option<u32>,
+/// A function of the kernel, or the kernel itself.
+#[derive(Clone, Debug)]
+pub struct FunctionEntry {
+    /// Position of its first instruction.
+    pub entry: u32,
+    /// Name in the PTX.
+    pub name: String,
 }
 
 /// A compiled kernel.
@@ -219,12 +215,12 @@ pub struct Program {
     pub name: String,
     /// Instructions of the kernel and of every function that it can reach.
     pub code: Vec<Inst>,
-    /// Origin of each instruction.
+    /// Of each instruction, the index of its origin.
+    pub origin_of: Vec<u32>,
+    /// The instructions of the PTX.
     pub origins: Vec<Origin>,
-    /// Spelling of each instruction's opcode, for reports.
-    pub opcodes: Vec<Arc<str>>,
-    /// Names of the functions.
-    pub names: Vec<String>,
+    /// The functions in the order of their code.
+    pub functions: Vec<FunctionEntry>,
     /// `.file` table.
     pub files: Arc<Vec<(u32, String)>>,
     /// Warp functions.
@@ -279,6 +275,21 @@ pub struct Program {
     pub padded: Vec<PaddedVariable>,
     /// The variables of the module in device memory.
     pub variables: Arc<Vec<PlacedVariable>>,
+}
+
+impl Program {
+    /// The instruction of the PTX that the instruction at `pc` comes from.
+    pub fn origin(&self, pc: u32) -> Option<&Origin> {
+        let n = *self.origin_of.get(pc as usize)?;
+        self.origins.get(n as usize)
+    }
+
+    /// Name of the function that the instruction at `pc` belongs to.
+    pub fn function_at(&self, pc: u32) -> Option<&str> {
+        let after = self.functions.partition_point(|f| f.entry <= pc);
+        let function = self.functions.get(after.checked_sub(1)?)?;
+        Some(&function.name)
+    }
 }
 
 /// Encoding of a `shfl` mode in [`Inst::aux`].

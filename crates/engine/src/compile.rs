@@ -26,7 +26,7 @@ pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, 
     if let (Some(dump), Some(text)) = (requested, text) {
         dump.write(&kernel.functions[0].name, &text);
     }
-    Interpreter::compile(&kernel, &allocation, placed)
+    Interpreter::compile(kernel, &allocation, placed)
 }
 
 /// The text of a kernel's KIR after one of [`dump::POINTS`].

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::build::PlacedVariable;
-use crate::bytecode::{Origin, Program};
+use crate::bytecode::Program;
 use crate::fault::{Coordinates, FaultDetail, FaultKind, LaneFault};
+use crate::kir::Origin;
 use crate::memory::{Access, AddressSpace, Region, Viewer};
 
 /// `file:line` of an instruction, if known.
@@ -155,12 +156,8 @@ pub fn report(
     at: Coordinates,
     fault: &LaneFault,
 ) -> String {
-    let origin = program
-        .origins
-        .get(pc as usize)
-        .copied()
-        .unwrap_or_default();
-    let op = program.opcodes.get(pc as usize).map_or("?", |o| &**o);
+    let origin = program.origin(pc);
+    let op = origin.map_or("?", |o| &*o.opcode);
     let title = match fault.kind {
         FaultKind::IllegalAddress => "illegal memory access",
         FaultKind::MisalignedAddress => "misaligned memory access",
@@ -211,7 +208,9 @@ pub fn report(
                     address: *address,
                     bytes: *bytes,
                     write: *write,
-                    variable: origin.variable.and_then(|n| variables.get(n as usize)),
+                    variable: origin
+                        .and_then(|o| o.variable)
+                        .and_then(|n| variables.get(n as usize)),
                     variables,
                 };
                 let _ = writeln!(s, "  {}", access.describe(space, viewer));
@@ -221,15 +220,12 @@ pub fn report(
             let _ = writeln!(s, "  `{op}`: {t}");
         }
     }
-    let function = program
-        .names
-        .get(origin.function as usize)
-        .map_or("?", String::as_str);
-    let _ = write!(s, "  PTX line {}", origin.line);
+    let function = program.function_at(pc).unwrap_or("?");
+    let _ = write!(s, "  PTX line {}", origin.map_or(0, |o| o.line));
     if function != program.name {
         let _ = write!(s, ", in function `{function}`");
     }
-    match source_line(program, &origin) {
+    match origin.and_then(|o| source_line(program, o)) {
         Some(source) => {
             let _ = write!(s, ", source {source}");
         }

@@ -21,7 +21,7 @@ pub trait Tier {
     /// # Errors
     /// A kernel that needs more than the tier has, such as a register file that is too large.
     fn compile(
-        kernel: &Kernel,
+        kernel: Kernel,
         allocation: &Allocation,
         placed: &PlacedModule,
     ) -> Result<Self::Code, CompileError>;

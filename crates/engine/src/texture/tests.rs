@@ -80,7 +80,7 @@ fn run(t: &Texture, f: &Fetch) -> [[f32; 4]; LANES] {
     let mut rows = [[0; LANES]; 4];
     assert!(t.accepts(f.view, matches!(f.coordinates, Coordinates::Texel(_))));
     // SAFETY: the fetch is accepted, and the texture reads an array.
-    let Ok(()) = (unsafe { t.fetch(f, u32::MAX, &mut rows, &mut admit_all) });
+    let Ok(()) = unsafe { t.fetch(f, u32::MAX, &mut rows, &mut admit_all) };
     std::array::from_fn(|l| std::array::from_fn(|k| f32::from_bits(rows[k][l])))
 }
 
@@ -435,7 +435,7 @@ fn gather_takes_four_texels_counterclockwise_from_below_left() {
     });
     let mut rows = [[0; LANES]; 4];
     // SAFETY: a two-dimensional array.
-    let Ok(()) = (unsafe {
+    let Ok(()) = unsafe {
         t.gather(
             &fetch(2, [[3.2; LANES], [4.9; LANES], [0.0; LANES]]),
             2,
@@ -443,7 +443,7 @@ fn gather_takes_four_texels_counterclockwise_from_below_left() {
             &mut rows,
             &mut admit_all,
         )
-    });
+    };
     let got = rows.map(|r| f32::from_bits(r[7]));
     let want = [(5, 2), (5, 3), (4, 3), (4, 2)].map(|(y, x)| a.texel(0, 0, y, x, 2));
     assert_eq!(got, want);

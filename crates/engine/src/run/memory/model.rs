@@ -195,8 +195,7 @@ impl WarpAccess<'_> {
 
     /// The opcode of the instruction with its modifiers.
     pub fn opcode(&self) -> &str {
-        let opcode = self.program.opcodes.get(self.pc as usize);
-        opcode.map_or("", |o| o)
+        self.program.origin(self.pc).map_or("", |o| &o.opcode)
     }
 
     /// Scope of the order; `None` for a weak access.

@@ -7,8 +7,8 @@ use cupyrite_ptx::ir::{Space, Special};
 use crate::address_windows::function_address;
 use crate::build::{CompileError, PlacedModule};
 use crate::bytecode::{
-    BACKWARD, CallOp, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind, Program, SPIN, VOTE_NOT,
-    WarpCall, shfl_code, vote_code,
+    BACKWARD, CallOp, FunctionEntry, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind, Program,
+    SPIN, VOTE_NOT, WarpCall, shfl_code, vote_code,
 };
 use crate::kir::{
     Action, Address, ArgCopy, BlockId, Callee, Function, HoistedLoad, Instruction, Kernel, LaneOp,
@@ -27,7 +27,7 @@ const MAX_REGISTER_FILE: u32 = 16 << 20;
 /// # Errors
 /// A register file that is too large.
 pub fn encode(
-    kernel: &Kernel,
+    kernel: Kernel,
     allocation: &Allocation,
     placed: &PlacedModule,
 ) -> Result<Program, CompileError> {
@@ -41,23 +41,26 @@ pub fn encode(
         });
     }
     let mut encoder = Encoder {
-        kernel,
-        program: empty(kernel, placed),
+        kernel: &kernel,
+        program: empty(&kernel, placed),
         locations: &[],
         function: 0,
+        first_origin: 0,
         starts: Vec::new(),
         branches: Vec::new(),
         tables: Vec::new(),
-        entries: Vec::new(),
         calls: Vec::new(),
     };
     for (n, f) in kernel.functions.iter().enumerate() {
         encoder.locations = &allocation.locations[n];
         encoder.function = n;
         encoder.function(f, allocation)?;
+        encoder.first_origin += f.origins.len() as u32;
     }
     encoder.resolve_calls();
     let mut program = encoder.program;
+    let functions = kernel.functions.into_iter();
+    program.origins = functions.flat_map(|f| f.origins).collect();
     program.file.bytes = file_bytes.next_multiple_of(64);
     program.file.block_from = allocation.block_from;
     program.file.block_to = allocation.block_to;
@@ -76,9 +79,9 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
     Program {
         name: kernel.functions[0].name.clone(),
         code: Vec::new(),
+        origin_of: Vec::new(),
         origins: Vec::new(),
-        opcodes: Vec::new(),
-        names: kernel.functions.iter().map(|f| f.name.clone()).collect(),
+        functions: Vec::new(),
         files: Arc::clone(&placed.files),
         warps: Vec::new(),
         mem: Vec::new(),
@@ -176,14 +179,14 @@ struct Encoder<'a> {
     locations: &'a [u32],
     /// Its index.
     function: usize,
+    /// Index of its first origin in the program.
+    first_origin: u32,
     /// Position of each of its blocks.
     starts: Vec<u32>,
     /// Branches to resolve: position and target.
     branches: Vec<(u32, BlockId)>,
     /// Branch tables to resolve: index into the program's tables, and targets.
     tables: Vec<(u32, Box<[BlockId]>)>,
-    /// Position of each function.
-    entries: Vec<u32>,
     /// Direct calls to resolve: index into the program's calls, and function.
     calls: Vec<(u32, u32)>,
 }
@@ -191,7 +194,10 @@ struct Encoder<'a> {
 impl Encoder<'_> {
     fn function(&mut self, f: &Function, allocation: &Allocation) -> Result<(), CompileError> {
         let entry = self.program.code.len() as u32;
-        self.entries.push(entry);
+        self.program.functions.push(FunctionEntry {
+            entry,
+            name: f.name.clone(),
+        });
         if f.address_taken {
             self.program.targets.push(IndirectTarget {
                 address: function_address(f.id.0),
@@ -227,7 +233,7 @@ impl Encoder<'_> {
             for i in &b.instructions {
                 let at = self.program.code.len() as u32;
                 let inst = self.instruction(i)?;
-                self.push(inst, f, i);
+                self.push(inst, i);
                 match &i.action {
                     Action::Branch { target, .. } => self.branches.push((at, *target)),
                     Action::BranchIndexed { targets, .. } => {
@@ -239,7 +245,7 @@ impl Encoder<'_> {
                         // Only lanes that have called execute this, so that it needs no guard.
                         let mut after = Inst::new(InstKind::AfterCall);
                         after.target = inst.target;
-                        self.push(after, f, i);
+                        self.push(after, i);
                     }
                     _ => {}
                 }
@@ -260,16 +266,9 @@ impl Encoder<'_> {
     }
 
     /// Appends an instruction to the code.
-    fn push(&mut self, inst: Inst, f: &Function, i: &Instruction) {
-        let origin = &f.origins[i.origin as usize];
+    fn push(&mut self, inst: Inst, i: &Instruction) {
         self.program.code.push(inst);
-        self.program.opcodes.push(Arc::clone(&origin.opcode));
-        self.program.origins.push(crate::bytecode::Origin {
-            line: origin.line,
-            loc: origin.loc,
-            function: self.function as u32,
-            variable: origin.variable,
-        });
+        self.program.origin_of.push(self.first_origin + i.origin);
     }
 
     /// The register with its location in place of its index.
@@ -530,7 +529,8 @@ impl Encoder<'_> {
     /// Resolves the entry points of direct calls.
     fn resolve_calls(&mut self) {
         for (index, callee) in std::mem::take(&mut self.calls) {
-            self.program.calls[index as usize].entry = self.entries[callee as usize];
+            self.program.calls[index as usize].entry =
+                self.program.functions[callee as usize].entry;
         }
     }
 }

@@ -33,7 +33,7 @@ impl Tier for Interpreter {
     type Code = Program;
 
     fn compile(
-        kernel: &Kernel,
+        kernel: Kernel,
         allocation: &Allocation,
         placed: &PlacedModule,
     ) -> Result<Program, CompileError> {
