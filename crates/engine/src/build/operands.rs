@@ -247,7 +247,7 @@ impl FunctionBuilder<'_, '_> {
             dst,
             src,
             address,
-            imm: s.imm,
+            detail: s.detail.clone(),
         })));
         list.extend(after);
         self.emit(list, i)

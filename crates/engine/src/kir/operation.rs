@@ -9,7 +9,7 @@ use super::function::ConstantLoad;
 use super::register::Reg;
 pub use crate::semantics::collective::ReduxOp;
 use crate::semantics::lane::Slot;
-use crate::semantics::warp::WarpFn;
+use crate::semantics::warp::{Detail, WarpFn};
 use crate::texture::{BoundaryMode, View};
 
 /// State space of an address.
@@ -56,8 +56,8 @@ pub struct WarpOp {
     pub src: Vec<Reg>,
     /// The memory that it accesses.
     pub address: Option<Address>,
-    /// Immediate.
-    pub imm: u32,
+    /// What the function knows beyond the operands.
+    pub detail: Detail,
 }
 
 impl fmt::Debug for WarpOp {

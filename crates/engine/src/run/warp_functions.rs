@@ -3,7 +3,9 @@
 use super::context::{Context, ExecResult, fault};
 use super::lanes::LANES;
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
-use super::memory::{ResolvedAddress, addresses, host, local_base, local_read, resolve};
+use super::memory::{
+    ResolvedAddress, addresses, host, local_base, local_read, local_write, resolve,
+};
 use super::warp::{Collective, FragmentState, Warp};
 use crate::bytecode::Inst;
 use crate::fault::{FaultKind, LaneFault};
@@ -72,6 +74,30 @@ struct Caller<'c, 'l, M: MemoryModel> {
     at: [u64; LANES],
 }
 
+impl<M: MemoryModel> Caller<'_, '_, M> {
+    /// Checks an access of one lane.
+    fn resolve(
+        &mut self,
+        lane: usize,
+        address: u64,
+        bytes: u32,
+        kind: AccessKind,
+    ) -> Result<ResolvedAddress, Box<LaneFault>> {
+        if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
+            let text = "internal error: a warp function accesses another number of bytes";
+            return Err(fault(FaultKind::IllegalInstruction, 1 << lane, text));
+        }
+        let (space, entry, l) = (self.space, self.inst.aux, lane as u32);
+        let admitted = admit(self.cx, self.inst, 1 << lane, || {
+            AccessRequest::of_lane(space, address, bytes, kind)
+        })?;
+        let write = kind == AccessKind::Store;
+        resolve(
+            self.cx, admitted, space, entry, l, address, bytes, bytes, write,
+        )
+    }
+}
+
 impl<M: MemoryModel> warp::Warp for Caller<'_, '_, M> {
     fn registers(&mut self) -> *mut u8 {
         self.regs
@@ -86,17 +112,7 @@ impl<M: MemoryModel> warp::Warp for Caller<'_, '_, M> {
     }
 
     fn load(&mut self, lane: usize, address: u64, bytes: u32) -> Result<u128, Box<LaneFault>> {
-        if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
-            let text = "internal error: a warp function loads another number of bytes";
-            return Err(fault(FaultKind::IllegalInstruction, 1 << lane, text));
-        }
-        let (space, entry, l) = (self.space, self.inst.aux, lane as u32);
-        let admitted = admit(self.cx, self.inst, 1 << lane, || {
-            AccessRequest::of_lane(space, address, bytes, AccessKind::Load)
-        })?;
-        match resolve(
-            self.cx, admitted, space, entry, l, address, bytes, bytes, false,
-        )? {
+        match self.resolve(lane, address, bytes, AccessKind::Load)? {
             // SAFETY: `resolve` has checked the access.
             ResolvedAddress::Host(p) => Ok(unsafe { host::read(p, bytes) }),
             ResolvedAddress::Local(at) => {
@@ -105,5 +121,24 @@ impl<M: MemoryModel> warp::Warp for Caller<'_, '_, M> {
                 Ok(unsafe { local_read(base, at, lane, bytes) })
             }
         }
+    }
+
+    fn store(
+        &mut self,
+        lane: usize,
+        address: u64,
+        bytes: u32,
+        value: u128,
+    ) -> Result<(), Box<LaneFault>> {
+        match self.resolve(lane, address, bytes, AccessKind::Store)? {
+            // SAFETY: `resolve` has checked the access.
+            ResolvedAddress::Host(p) => unsafe { host::write(p, bytes, value) },
+            ResolvedAddress::Local(at) => {
+                let base = local_base(self.cx, self.w);
+                // SAFETY: `resolve` has checked the access.
+                unsafe { local_write(base, at, lane, bytes, value) };
+            }
+        }
+        Ok(())
     }
 }

@@ -120,7 +120,7 @@ fn eight_from_half(d: Type, s: Type) -> OpFn {
 
 /// Converts from an eight-bit format, which is exact.
 #[inline(always)]
-fn from_e4m3(e: u16) -> u16 {
+pub fn from_e4m3(e: u16) -> u16 {
     let magnitude = u32::from(e & 0x7f);
     let x = f32::from_bits(magnitude << 20) * f32::from_bits((127 + 120) << 23);
     let h = f32_to_f16::<RZ>(x);
@@ -128,7 +128,7 @@ fn from_e4m3(e: u16) -> u16 {
 }
 /// `.e5m2` is the upper half of an `.f16`.
 #[inline(always)]
-fn from_e5m2(e: u16) -> u16 {
+pub fn from_e5m2(e: u16) -> u16 {
     e << 8
 }
 

@@ -41,7 +41,9 @@ mod video;
 use cupyrite_ptx::ir::{Instr, Register};
 
 pub use float::flush;
+pub use formats::{from_e4m3, from_e5m2};
 pub use operation::{OpArgs, OpFn, OperandRef, OperandSlot, Selected, Slot, immediate};
+pub use rounding::{RM, RN, RP, RZ, fma64};
 
 /// Selects the lane function of an instruction; `None` if it has none. `regs` is the register table of the body.
 ///

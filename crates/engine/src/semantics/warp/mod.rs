@@ -7,11 +7,13 @@
 mod matrix;
 
 use std::fmt;
+use std::sync::Arc;
 
 use cupyrite_ptx::ir::Instr;
 
 use super::lane::{OperandSlot, Slot};
 use crate::fault::LaneFault;
+use matrix::{Multiply, QuadPairs, Tile};
 
 /// The warp that executes a warp function.
 pub trait Warp {
@@ -29,6 +31,18 @@ pub trait Warp {
     /// # Errors
     /// The fault of a refused access.
     fn load(&mut self, lane: usize, address: u64, bytes: u32) -> Result<u128, Box<LaneFault>>;
+
+    /// Stores the low `bytes` bytes of `value`, as [`Self::load`] loads them.
+    ///
+    /// # Errors
+    /// The fault of a refused access.
+    fn store(
+        &mut self,
+        lane: usize,
+        address: u64,
+        bytes: u32,
+        value: u128,
+    ) -> Result<(), Box<LaneFault>>;
 }
 
 /// Computes one instruction for the active lanes of a warp.
@@ -44,8 +58,22 @@ pub struct Operands {
     pub dst: Vec<u32>,
     /// Offsets of the source slots, parallel to [`Selected::srcs`].
     pub src: Vec<u32>,
-    /// Immediate: the value of [`Selected::imm`].
-    pub imm: u32,
+    /// See [`Selected::detail`].
+    pub detail: Detail,
+}
+
+/// What a warp function knows of its instruction beyond the operands.
+#[derive(Clone, Debug, Default)]
+pub enum Detail {
+    /// Nothing.
+    #[default]
+    None,
+    /// `mma`, `wmma.mma`.
+    Multiply(Arc<Multiply>),
+    /// `mma.m8n8k4` of half-precision matrices.
+    QuadPairs(QuadPairs),
+    /// `wmma.load`, `wmma.store`.
+    Tile(Arc<Tile>),
 }
 
 /// The warp function selected for an instruction.
@@ -59,8 +87,8 @@ pub struct Selected {
     pub srcs: Vec<OperandSlot>,
     /// Index of the PTX operand that is an address; `None` if the instruction has none.
     pub address: Option<u8>,
-    /// Value of [`Operands::imm`].
-    pub imm: u32,
+    /// What the function knows beyond the operands.
+    pub detail: Detail,
 }
 
 impl fmt::Debug for Selected {
@@ -95,6 +123,31 @@ pub unsafe fn set_row(warp: &mut dyn Warp, at: u32, values: &[u32; 32]) {
     let active = warp.active();
     // SAFETY: as for `row`.
     let slot: &mut [u32; 32] = unsafe { &mut *warp.registers().add(at as usize).cast() };
+    for (l, (to, from)) in slot.iter_mut().zip(values).enumerate() {
+        if active >> l & 1 != 0 {
+            *to = *from;
+        }
+    }
+}
+
+/// Reads a 64-bit slot of a warp's register file.
+///
+/// # Safety
+/// `at` is such a slot.
+pub unsafe fn row_64(warp: &mut dyn Warp, at: u32) -> [u64; 32] {
+    const { assert!(Slot::R64.bytes() as usize == size_of::<[u64; 32]>()) };
+    // SAFETY: as for `row`.
+    unsafe { *warp.registers().add(at as usize).cast() }
+}
+
+/// Writes the active lanes of a 64-bit slot of a warp's register file.
+///
+/// # Safety
+/// `at` is such a slot.
+pub unsafe fn set_row_64(warp: &mut dyn Warp, at: u32, values: &[u64; 32]) {
+    let active = warp.active();
+    // SAFETY: as for `row`.
+    let slot: &mut [u64; 32] = unsafe { &mut *warp.registers().add(at as usize).cast() };
     for (l, (to, from)) in slot.iter_mut().zip(values).enumerate() {
         if active >> l & 1 != 0 {
             *to = *from;

@@ -343,7 +343,7 @@ impl Encoder<'_> {
                     operands: Operands {
                         dst: locations(&op.dst),
                         src: locations(&op.src),
-                        imm: op.imm,
+                        detail: op.detail,
                     },
                     address: op.address,
                 };
