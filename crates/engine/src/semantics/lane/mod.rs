@@ -40,7 +40,7 @@ mod video;
 
 use cupyrite_ptx::ir::{Instr, Register};
 
-pub use float::flush;
+pub use float::{flush, payload64};
 pub use formats::{from_e4m3, from_e5m2};
 pub use operation::{OpArgs, OpFn, OperandRef, OperandSlot, Selected, Slot, immediate};
 pub use rounding::{RM, RN, RP, RZ, fma64};

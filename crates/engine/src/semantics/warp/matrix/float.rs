@@ -170,30 +170,23 @@ pub fn truncated(v: f64) -> u32 {
     (f64::from_bits(v.to_bits() & !0x1fff_ffff) as f32).to_bits()
 }
 
-/// A finite number as the nearest half. Zero is positive.
-pub fn nearest_half(v: f64) -> u32 {
-    match f16::from_f64(v).to_bits() {
-        0x8000 => 0,
-        bits => u32::from(bits),
+/// The nearest half; infinity if there is none. A NaN is `0x7fff`.
+pub fn half_bits(v: f64) -> u32 {
+    if v.is_nan() {
+        return 0x7fff;
     }
+    // Rounding to odd first keeps the second rounding exact.
+    let kept = v.to_bits() & !0x1fff_ffff;
+    let odd = if kept == v.to_bits() { 0 } else { 1 << 29 };
+    let single = f64::from_bits(kept | odd) as f32;
+    u32::from(f16::from_f32(single).to_bits())
 }
 
-/// The sum of terms that are infinite or NaN in single precision, if `sum` is.
-pub fn special_single(sum: f64) -> u32 {
-    if sum.is_nan() {
+/// The nearest number in single precision; a NaN is `0x7fffffff`.
+pub fn single_bits(v: f64) -> u32 {
+    if v.is_nan() {
         0x7fff_ffff
     } else {
-        (sum as f32).to_bits()
-    }
-}
-
-/// As [`special_single`], as a half.
-pub fn special_half(sum: f64) -> u32 {
-    if sum.is_nan() {
-        0x7fff
-    } else if sum < 0.0 {
-        0xfc00
-    } else {
-        0x7c00
+        (v as f32).to_bits()
     }
 }

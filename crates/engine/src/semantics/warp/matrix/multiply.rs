@@ -5,14 +5,12 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{Instr, Operand, Rounding, Type, Word};
 
 use super::super::{Detail, Operands, Selected, Warp, row, row_64, set_row, set_row_64};
-use super::float::{
-    Numbers, RowOf, aligned_sums, decode, nearest_half, special_half, special_single, truncated,
-};
+use super::float::{Numbers, RowOf, aligned_sums, decode, half_bits, single_bits, truncated};
 use super::fragment::{Axes, Fragment};
 use super::{Shape, elements, shape, slot_type};
 use crate::fault::LaneFault;
 use crate::semantics::lane::{
-    OperandRef, OperandSlot, RM, RN, RP, RZ, fma64, from_e4m3, from_e5m2,
+    OperandRef, OperandSlot, RM, RN, RP, RZ, fma64, from_e4m3, from_e5m2, payload64,
 };
 
 /// The type of the elements of a matrix.
@@ -371,10 +369,11 @@ impl Multiply {
                 each(rows, n, |r, j| {
                     let mut sum = value(&c[r * n + j]);
                     for k in 0..terms {
+                        let a = value(&a[r * terms + k]);
                         let b = value(&b[usize::from(columns[r * terms + k]) * n + j]);
-                        sum = fma64(value(&a[r * terms + k]), b, sum, mode);
+                        sum = payload64(fma64(a, b, sum, mode), [a, b, sum]);
                     }
-                    if sum.is_nan() { NAN_64 } else { sum.to_bits() }
+                    sum.to_bits()
                 })
             }
             Arithmetic::Integer { saturate } => each(rows, n, |r, j| {
@@ -404,19 +403,14 @@ impl Multiply {
     fn sums(&self, a: &[u64], columns: &[u16], b: &[u64], c: &[u64]) -> Vec<u64> {
         let [of_d, of_a, of_b, of_c] = self.elements;
         let (n, terms) = (self.fragments[2].columns, self.fragments[1].columns);
-        let rows = self.fragments[1].rows;
         let (a, b, c) = (of_a.numbers(a), of_b.numbers(b), of_c.numbers(c));
-        let finish = |sum: f64| match of_d {
-            Element::F16 => nearest_half(sum),
-            _ => truncated(sum),
-        };
         let all: Vec<usize> = (0..terms).collect();
         let (first, second): (Vec<usize>, Vec<usize>) = all.iter().partition(|k| *k % 4 < 2);
         let mut zeros = Numbers::default();
         (0..n).for_each(|_| zeros.push(0.0, 0));
         let mut sums = vec![0.0; n];
-        let mut out = Vec::with_capacity(rows * n);
-        for r in 0..rows {
+        let mut out = Vec::with_capacity(c.value.len());
+        for r in 0..self.fragments[1].rows {
             let row = RowOf {
                 a: &a.value[r * terms..][..terms],
                 a_exponent: &a.exponent[r * terms..][..terms],
@@ -424,79 +418,70 @@ impl Multiply {
                 b: &b,
                 columns: n,
             };
+            let special = a.special || b.special;
+            let mut step = |terms: &[usize], c: &Numbers, from: usize| -> Vec<u32> {
+                aligned_sums(&row, terms, c, from, &mut sums);
+                let mut bits: Vec<u32> = sums.iter().map(|sum| rounded(of_d, *sum)).collect();
+                if special || c.special {
+                    replace_specials(&row, terms, &c.value[from..], of_d, &mut bits);
+                }
+                bits
+            };
             if self.arithmetic == Arithmetic::Aligned {
-                aligned_sums(&row, &all, &c, r * n, &mut sums);
-                out.extend(sums.iter().map(|sum| u64::from(finish(*sum))));
-            } else {
-                aligned_sums(&row, &first, &zeros, 0, &mut sums);
-                let mut between = Numbers::default();
-                for sum in &sums {
-                    let (value, exponent) = of_d.number(u64::from(finish(*sum)));
-                    between.push(value, exponent);
-                }
-                aligned_sums(&row, &second, &between, 0, &mut sums);
-                for (j, sum) in sums.iter().enumerate() {
-                    let c = c.value[r * n + j];
-                    let infinite = between.value[j];
-                    out.push(u64::from(match of_d {
-                        _ if infinite.is_infinite() => special(of_d, infinite + c),
-                        Element::F16 => add_half(finish(*sum), c),
-                        _ => add_single(finish(*sum), c),
-                    }));
-                }
+                out.extend(step(&all, &c, r * n).into_iter().map(u64::from));
+                continue;
             }
-        }
-        if a.special || b.special || c.special {
-            self.specials(&a, columns, &b, &c, &mut out);
+            let mut between = Numbers::default();
+            for bits in step(&first, &zeros, 0) {
+                let (value, exponent) = of_d.number(u64::from(bits));
+                between.push(value, exponent);
+            }
+            let products = step(&second, &between, 0);
+            out.extend(products.iter().zip(&c.value[r * n..]).map(|(bits, c)| {
+                let (product, _) = of_d.number(u64::from(*bits));
+                u64::from(nearest(of_d, product + c))
+            }));
         }
         out
     }
+}
 
-    /// Replaces the elements whose terms include an infinity or a NaN.
-    fn specials(&self, a: &Numbers, columns: &[u16], b: &Numbers, c: &Numbers, out: &mut [u64]) {
-        let (n, terms) = (self.fragments[2].columns, self.fragments[1].columns);
-        for (at, out) in out.iter_mut().enumerate() {
-            let (r, j) = (at / n, at % n);
-            let product = |k: usize| {
-                let b = b.value[usize::from(columns[r * terms + k]) * n + j];
-                a.value[r * terms + k] * b
-            };
-            let sum = (0..terms).map(product).sum::<f64>() + c.value[at];
-            if !sum.is_finite() {
-                *out = u64::from(special(self.elements[0], sum));
-            }
+/// A finite sum in the format of D: the nearest half, where zero is positive, or truncated to single precision.
+fn rounded(of_d: Element, sum: f64) -> u32 {
+    match of_d {
+        Element::F16 => match half_bits(sum) {
+            0x8000 => 0,
+            bits => bits,
+        },
+        _ => truncated(sum),
+    }
+}
+
+/// The nearest number in the format of D.
+fn nearest(of_d: Element, v: f64) -> u32 {
+    match of_d {
+        Element::F16 => half_bits(v),
+        _ => single_bits(v),
+    }
+}
+
+/// Replaces the results of a row whose terms include an infinity or a NaN.
+fn replace_specials(
+    row: &RowOf<'_>,
+    terms: &[usize],
+    c: &[f64],
+    of_d: Element,
+    results: &mut [u32],
+) {
+    for (j, (result, c)) in results.iter_mut().zip(c).enumerate() {
+        let product = |k: &usize| {
+            let b = usize::from(row.row_of_b[*k]) * row.columns + j;
+            row.a[*k] * row.b.value[b]
+        };
+        let sum = terms.iter().map(product).sum::<f64>() + c;
+        if !sum.is_finite() {
+            *result = nearest(of_d, sum);
         }
-    }
-}
-
-/// A double-precision NaN that an instruction computes.
-const NAN_64: u64 = 0x7ff8_0000_0000_0000;
-
-/// An infinite or NaN result.
-fn special(e: Element, sum: f64) -> u32 {
-    match e {
-        Element::F16 => special_half(sum),
-        _ => special_single(sum),
-    }
-}
-
-/// The sum of single-precision numbers, to the nearest.
-fn add_single(bits: u32, c: f64) -> u32 {
-    let sum = f32::from_bits(bits) + c as f32;
-    if sum.is_nan() {
-        0x7fff_ffff
-    } else {
-        sum.to_bits()
-    }
-}
-
-/// The sum of half-precision numbers, to the nearest.
-fn add_half(bits: u32, c: f64) -> u32 {
-    let sum = half::f16::from_bits(bits as u16).to_f64() + c;
-    if sum.is_nan() {
-        0x7fff
-    } else {
-        u32::from(half::f16::from_f64(sum).to_bits())
     }
 }
 

@@ -1,14 +1,14 @@
 //! `mma.m8n8k4` of half-precision matrices: four products, each of the lanes of two quads, 16 lanes apart (PTX ISA, "Matrix
 //! Fragments for mma.m8n8k4 with .f16 floating point type").
 
-use cupyrite_ptx::ir::{Instr, Word};
+use cupyrite_ptx::ir::{Instr, Type, Word};
 use half::f16;
 
 use super::super::{Detail, Operands, Selected, Warp, row, set_row};
+use super::float::{half_bits, single_bits};
 use super::multiply::Element;
 use super::{elements, slot_type};
 use crate::fault::LaneFault;
-use cupyrite_ptx::ir::Type;
 
 /// The layouts of A and B, and the accumulators.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
     let (mut a, mut b, mut c) = (
         [[[0f32; 4]; 8]; 4],
         [[[0f32; 8]; 4]; 4],
-        [[[0f64; 8]; 8]; 4],
+        [[[0f32; 8]; 8]; 4],
     );
     for lane in 0..32 {
         let (quad, upper) = (lane % 16 / 4, lane / 16 * 4);
@@ -86,41 +86,32 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
         for n in 0..8 {
             let (r, j) = place(q.c, lane, n);
             c[quad][r][j] = match q.c {
-                Element::F16 => f64::from(half(rows[4 + n / 2][lane], n)),
-                _ => f64::from(f32::from_bits(rows[4 + n][lane])),
+                Element::F16 => half(rows[4 + n / 2][lane], n),
+                _ => f32::from_bits(rows[4 + n][lane]),
             };
         }
     }
-    let mut out = vec![[0u32; 32]; operands.dst.len()];
-    for lane in 0..32 {
-        let quad = lane % 16 / 4;
-        for n in 0..8 {
-            let (r, j) = place(q.d, lane, n);
-            // An H100 multiplies and adds in single precision, and adds the accumulator last.
-            let mut sum = a[quad][r][0] * b[quad][0][j];
-            for k in 1..4 {
-                sum = a[quad][r][k].mul_add(b[quad][k][j], sum);
-            }
-            let sum = f64::from(sum) + c[quad][r][j];
-            match q.d {
-                Element::F16 => {
-                    let bits = if sum.is_nan() {
-                        0x7fff
-                    } else {
-                        f16::from_f64(sum).to_bits()
-                    };
-                    out[n / 2][lane] |= u32::from(bits) << (16 * (n % 2));
-                }
-                _ => {
-                    out[n][lane] = if sum.is_nan() {
-                        0x7fff_ffff
-                    } else {
-                        (sum as f32).to_bits()
-                    };
-                }
-            }
+    // An H100 multiplies and adds in single precision, and adds the accumulator last.
+    let result = |lane: usize, n: usize| {
+        let (quad, (r, j)) = (lane % 16 / 4, place(q.d, lane, n));
+        let (a, b, c) = (a[quad][r], b[quad].map(|row| row[j]), c[quad][r][j]);
+        if q.d == Element::F16 {
+            let sum = a[1].mul_add(b[1], a[0] * b[0]) + a[3].mul_add(b[3], a[2] * b[2]);
+            half_bits(f64::from(sum + c))
+        } else {
+            let sum = (0..4).fold(0.0, |sum, k| a[k].mul_add(b[k], sum));
+            single_bits(f64::from(sum + c))
         }
-    }
+    };
+    let registers = 0..operands.dst.len();
+    let out: Vec<[u32; 32]> = registers
+        .map(|n| {
+            std::array::from_fn(|lane| match q.d {
+                Element::F16 => result(lane, 2 * n) | result(lane, 2 * n + 1) << 16,
+                _ => result(lane, n),
+            })
+        })
+        .collect();
     for (&at, values) in operands.dst.iter().zip(&out) {
         // SAFETY: `select` has chosen 32-bit slots.
         unsafe { set_row(warp, at, values) };

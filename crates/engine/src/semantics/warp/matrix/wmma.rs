@@ -39,9 +39,9 @@ pub fn select(i: &Instr) -> Option<Selected> {
         [Type::S32] => Element::S32,
         [Type::S8] => Element::S8,
         [Type::U8] => Element::U8,
-        [] if has(Word::S4) => Element::S4,
-        [] if has(Word::U4) => Element::U4,
-        [] if has(Word::B1) => Element::Bits,
+        [Type::Packed(_)] if has(Word::S4) => Element::S4,
+        [Type::Packed(_)] if has(Word::U4) => Element::U4,
+        [Type::Packed(_)] if has(Word::B1) => Element::Bits,
         _ => return None,
     };
     let registers = match i.operands.get(usize::from(data))? {
