@@ -151,8 +151,10 @@ impl<'t> Parser<'t> {
             return Err(self.error(token, message));
         };
         if elements.len() != length {
-            let found = elements.len();
-            let message = format!("expected a vector of {length} registers, found one of {found}");
+            let (text, found) = (shortened(token.text), elements.len());
+            let message = format!(
+                "expected a vector of {length} registers, found one of {found} at '{text}'"
+            );
             return Err(self.error(token, message));
         }
         let mut elements = elements.iter_mut();

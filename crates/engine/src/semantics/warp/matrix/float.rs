@@ -160,12 +160,13 @@ fn aligned_sums_of(
     }
 }
 
-/// A finite number in single precision, rounded toward zero; infinity if it is too large.
+/// A finite number in single precision, rounded toward zero, which is positive; infinity if it is too large.
 pub fn truncated(v: f64) -> u32 {
     if v.abs() < f64::from(f32::MIN_POSITIVE) {
         // Subnormal: a multiple of 2^-149, truncated.
         let magnitude = (v.abs() * power_of_two(149)) as u32;
-        return magnitude | if v < 0.0 { 1 << 31 } else { 0 };
+        let negative = v < 0.0 && magnitude != 0;
+        return magnitude | u32::from(negative) << 31;
     }
     (f64::from_bits(v.to_bits() & !0x1fff_ffff) as f32).to_bits()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cupyrite_ptx::ir::{Instr, Operand, Rounding, Type, Word};
+use cupyrite_ptx::ir::{Instr, Op, Operand, Rounding, Type, Word};
 
 use super::super::{Detail, Operands, Selected, Warp, row, row_64, set_row, set_row_64};
 use super::float::{Numbers, RowOf, aligned_sums, decode, half_bits, single_bits, truncated};
@@ -77,6 +77,11 @@ impl Element {
         }
         out
     }
+
+    fn numbers_of(self, bits: &[u32]) -> Numbers {
+        let bits: Vec<u64> = bits.iter().map(|b| u64::from(*b)).collect();
+        self.numbers(&bits)
+    }
 }
 
 /// The nonzero elements of a sparse matrix A.
@@ -91,8 +96,8 @@ struct Sparsity {
 /// How products are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Arithmetic {
-    /// [`aligned_sums`] of all terms.
-    Aligned,
+    /// [`aligned_sums`] of this many positions, which are the accumulator of the next.
+    Aligned { step: usize },
     /// The numbers of eight bits are converted to half precision and multiplied in two steps: the first two of every four
     /// positions, then the others. The accumulator is added last.
     Eight,
@@ -164,7 +169,12 @@ pub fn select(i: &Instr) -> Option<Selected> {
         Element::S8 | Element::U8 | Element::S4 | Element::U4 => Arithmetic::Integer {
             saturate: i.mods.satfinite,
         },
-        _ => Arithmetic::Aligned,
+        _ => Arithmetic::Aligned {
+            step: match (i.op, a) {
+                (Op::Wmma, Element::TF32) => 4,
+                _ => stored,
+            },
+        },
     };
     let sparsity = match (sparse, i.operands.get(5)) {
         (false, _) => None,
@@ -363,7 +373,7 @@ impl Multiply {
         let terms = self.fragments[1].columns;
         let [_, of_a, of_b, of_c] = self.elements;
         match self.arithmetic {
-            Arithmetic::Aligned | Arithmetic::Eight => self.sums(a, columns, b, c),
+            Arithmetic::Aligned { .. } | Arithmetic::Eight => self.sums(a, columns, b, c),
             Arithmetic::Double(mode) => {
                 let value = |v: &u64| f64::from_bits(*v);
                 each(rows, n, |r, j| {
@@ -403,9 +413,28 @@ impl Multiply {
     fn sums(&self, a: &[u64], columns: &[u16], b: &[u64], c: &[u64]) -> Vec<u64> {
         let [of_d, of_a, of_b, of_c] = self.elements;
         let (n, terms) = (self.fragments[2].columns, self.fragments[1].columns);
-        let (a, b, c) = (of_a.numbers(a), of_b.numbers(b), of_c.numbers(c));
-        let all: Vec<usize> = (0..terms).collect();
-        let (first, second): (Vec<usize>, Vec<usize>) = all.iter().partition(|k| *k % 4 < 2);
+        let (a, b) = (of_a.numbers(a), of_b.numbers(b));
+        // Accumulators of another type than the results are converted before, and the results after.
+        let sums_are = if of_c == of_d { of_d } else { Element::F32 };
+        let c = match of_c {
+            Element::F16 if sums_are == Element::F32 => {
+                let single = |bits: &u64| u64::from(single_bits(of_c.number(*bits).0));
+                let c: Vec<u64> = c.iter().map(single).collect();
+                sums_are.numbers(&c)
+            }
+            _ => of_c.numbers(c),
+        };
+        let steps: Vec<Vec<usize>> = match self.arithmetic {
+            Arithmetic::Aligned { step } => {
+                let all: Vec<usize> = (0..terms).collect();
+                all.chunks(step).map(<[usize]>::to_vec).collect()
+            }
+            _ => {
+                let (first, second) = (0..terms).partition(|k| k % 4 < 2);
+                vec![first, second]
+            }
+        };
+        let eight = self.arithmetic == Arithmetic::Eight;
         let mut zeros = Numbers::default();
         (0..n).for_each(|_| zeros.push(0.0, 0));
         let mut sums = vec![0.0; n];
@@ -418,29 +447,32 @@ impl Multiply {
                 b: &b,
                 columns: n,
             };
-            let special = a.special || b.special;
             let mut step = |terms: &[usize], c: &Numbers, from: usize| -> Vec<u32> {
                 aligned_sums(&row, terms, c, from, &mut sums);
-                let mut bits: Vec<u32> = sums.iter().map(|sum| rounded(of_d, *sum)).collect();
-                if special || c.special {
-                    replace_specials(&row, terms, &c.value[from..], of_d, &mut bits);
+                let mut bits: Vec<u32> = sums.iter().map(|sum| rounded(sums_are, *sum)).collect();
+                if a.special || b.special || c.special {
+                    replace_specials(&row, terms, &c.value[from..], sums_are, &mut bits);
                 }
                 bits
             };
-            if self.arithmetic == Arithmetic::Aligned {
-                out.extend(step(&all, &c, r * n).into_iter().map(u64::from));
-                continue;
+            let mut bits = match steps.split_first() {
+                Some((first, _)) if eight => step(first, &zeros, 0),
+                Some((first, _)) => step(first, &c, r * n),
+                None => Vec::new(),
+            };
+            for terms in &steps[1..] {
+                bits = step(terms, &sums_are.numbers_of(&bits), 0);
             }
-            let mut between = Numbers::default();
-            for bits in step(&first, &zeros, 0) {
-                let (value, exponent) = of_d.number(u64::from(bits));
-                between.push(value, exponent);
+            let value = |bits: &u32| sums_are.number(u64::from(*bits)).0;
+            if eight {
+                for (bits, c) in bits.iter_mut().zip(&c.value[r * n..]) {
+                    *bits = nearest(sums_are, value(bits) + c);
+                }
             }
-            let products = step(&second, &between, 0);
-            out.extend(products.iter().zip(&c.value[r * n..]).map(|(bits, c)| {
-                let (product, _) = of_d.number(u64::from(*bits));
-                u64::from(nearest(of_d, product + c))
-            }));
+            if sums_are != of_d {
+                bits.iter_mut().for_each(|b| *b = nearest(of_d, value(b)));
+            }
+            out.extend(bits.into_iter().map(u64::from));
         }
         out
     }

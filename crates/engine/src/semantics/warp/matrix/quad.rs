@@ -91,13 +91,14 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
             };
         }
     }
-    // An H100 multiplies and adds in single precision, and adds the accumulator last.
+    // An H100 multiplies and adds in single precision, in these orders.
     let result = |lane: usize, n: usize| {
         let (quad, (r, j)) = (lane % 16 / 4, place(q.d, lane, n));
         let (a, b, c) = (a[quad][r], b[quad].map(|row| row[j]), c[quad][r][j]);
         if q.d == Element::F16 {
-            let sum = a[1].mul_add(b[1], a[0] * b[0]) + a[3].mul_add(b[3], a[2] * b[2]);
-            half_bits(f64::from(sum + c))
+            let first = a[1].mul_add(b[1], a[0] * b[0]);
+            let second = a[3].mul_add(b[3], a[2] * b[2]);
+            half_bits(f64::from(first + c + second))
         } else {
             let sum = (0..4).fold(0.0, |sum, k| a[k].mul_add(b[k], sum));
             single_bits(f64::from(sum + c))
