@@ -97,11 +97,10 @@ def build_stand_ins(folder, modules=True, native=True):
 
 
 def check(wheel, limit=GLIBC):
-    """Raises RuntimeError if a shared library of the wheel needs more than this C library, or a library that may be absent."""
+    """Raises RuntimeError if a shared library or program of the wheel needs more than this C library, or a library that may be absent."""
     with zipfile.ZipFile(wheel) as archive:
-        libraries = {
-            name: archive.read(name) for name in archive.namelist() if ".so" in pathlib.PurePath(name).suffixes
-        }
+        files = {name: archive.read(name) for name in archive.namelist()}
+    libraries = {name: data for name, data in files.items() if stand_in.is_machine_code(data)}
     wrong = [line for name, data in libraries.items() for line in elf.complaints(name, data, limit)]
     tag = f"manylinux_{limit[0]}_{limit[1]}_"
     if tag not in wheel.name:

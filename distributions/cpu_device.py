@@ -1,4 +1,4 @@
-"""Builds the shared libraries of the CPU device, which lie in the package as `cupyrite/lib/cpu`.
+"""Builds the shared libraries and the `ptxas` of the CPU device, which lie in the package as `cupyrite/lib/cpu`.
 
     python distributions/cpu_device.py [--release] [CARGO ARGUMENT ...]
 
@@ -29,6 +29,8 @@ LIBRARIES = {
     "cupyrite-libcuda": ("libcuda.so.1", "libcuda.so"),
     "cupyrite-libnvml": ("libnvidia-ml.so.1", "libnvidia-ml.so"),
 }
+#: Crate -> name of its program there, which loads the first library. `python -m cupyrite run` names it to Triton.
+PROGRAMS = {"cupyrite-ptxas": "ptxas"}
 #: Options of maturin that cargo has too: with a value, and without.
 WITH_VALUE = ("--profile", "--target", "--target-dir")
 WITHOUT_VALUE = ("--release", "-r", "--locked", "--frozen", "--offline")
@@ -62,7 +64,7 @@ def with_glibc(words, version):
 
 
 def build(words, strip=True, glibc=None):
-    """Builds the libraries with these arguments of cargo; returns their contents by path in the package.
+    """Builds the libraries and programs with these arguments of cargo; returns their contents by path in the package.
 
     With `glibc`, such as (2, 28), zig links them against that version of the C library; the arguments name the target.
     """
@@ -70,8 +72,10 @@ def build(words, strip=True, glibc=None):
     if glibc is not None:
         program, words = zigbuild(), with_glibc(words, glibc)
     files = {}
-    for crate, names in LIBRARIES.items():
-        command = [program, "rustc", "--package", crate, "--lib", *words]
+    targets = [(crate, ["--lib"], names) for crate, names in LIBRARIES.items()]
+    targets += [(crate, ["--bin", name], (name,)) for crate, name in PROGRAMS.items()]
+    for crate, target, names in targets:
+        command = [program, "rustc", "--package", crate, *target, *words]
         command += ["--message-format=json-render-diagnostics", *(["--", "-Clink-arg=-s"] if strip else [])]
         done = subprocess.run(command, cwd=stand_in.ROOT, stdout=subprocess.PIPE)
         if done.returncode:
@@ -80,9 +84,9 @@ def build(words, strip=True, glibc=None):
         built = [
             name
             for message in messages
-            if message["reason"] == "compiler-artifact" and message["target"]["crate_types"] == ["cdylib"]
+            if message["reason"] == "compiler-artifact" and message["target"]["crate_types"] in (["cdylib"], ["bin"])
             for name in message["filenames"]
-            if name.endswith(".so")
+            if name.endswith(".so") or name == message["executable"]
         ]
         data = pathlib.Path(built[-1]).read_bytes()
         files |= {f"{FOLDER}/{name}": data for name in names}
@@ -94,7 +98,7 @@ def add_sources(sdist, description):
     that indexes show."""
     root = sdist.name.removesuffix(".tar.gz")
     part = sdist.with_suffix(".part")
-    folders = [stand_in.ROOT / "crates" / crate.removeprefix("cupyrite-") for crate in LIBRARIES]
+    folders = [stand_in.ROOT / "crates" / crate.removeprefix("cupyrite-") for crate in (*LIBRARIES, *PROGRAMS)]
     with tarfile.open(sdist) as made, tarfile.open(part, "w:gz") as whole:
         for entry in made:
             data = made.extractfile(entry).read() if entry.isfile() else b""

@@ -121,6 +121,11 @@ def version_of(name):
     return cupyrite_version() if name == "cupyrite" else StandIn(name).version
 
 
+def is_machine_code(data):
+    """Whether these are the contents of a shared library or a program."""
+    return data.startswith(b"\x7fELF")
+
+
 def write_wheel(path, contents, info):
     """Writes a wheel: `contents` maps paths to bytes; `info` names the `.dist-info` folder, which gets its `RECORD`."""
     record = []
@@ -133,7 +138,7 @@ def write_wheel(path, contents, info):
     with zipfile.ZipFile(part, "w") as archive:
         for name, data in [*contents.items(), (f"{info}/RECORD", "".join(record).encode())]:
             entry = zipfile.ZipInfo(name, TIME)
-            entry.external_attr = (0o100755 if ".so" in pathlib.PurePath(name).suffixes else 0o100644) << 16
+            entry.external_attr = (0o100755 if is_machine_code(data) else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
             archive.writestr(entry, data, compresslevel=9)
     part.replace(path)

@@ -7,7 +7,9 @@
 //!
 //! `python distributions/cpu_device.py` builds all three and puts them into the package.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_void};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cupyrite_sys::loader::CudaLibrary;
@@ -26,6 +28,7 @@ static LIBRARY: CpuLibrary = CpuLibrary {
     nvml,
     interpose,
     connect,
+    ptxas,
 };
 
 /// The table of this library.
@@ -71,4 +74,23 @@ extern "C" fn interpose(
 
 extern "C" fn connect(program: &'static Program) {
     contained((), || cupyrite_cpu::connect(program));
+}
+
+extern "C" fn ptxas(count: c_int, arguments: *const *const c_char) -> c_int {
+    // As of a program that ends by a signal.
+    const PANICKED: c_int = 128 + libc::SIGABRT;
+    // SAFETY: callers pass that many C strings.
+    let argument = |i: usize| unsafe { CStr::from_ptr(*arguments.add(i)) };
+    contained(PANICKED, || {
+        let words: Vec<OsString> = (1..usize::try_from(count).unwrap_or(0))
+            .map(|i| OsStr::from_bytes(argument(i).to_bytes()).to_owned())
+            .collect();
+        let outcome = cupyrite_cpu::ptxas::run(&words);
+        // That nothing can be printed has no remedy.
+        let _ = std::io::stderr().write_all(outcome.stderr.as_bytes());
+        let mut stdout = std::io::stdout();
+        let printed = stdout.write_all(outcome.stdout.as_bytes());
+        let _ = printed.and_then(|()| stdout.flush());
+        outcome.status
+    })
 }

@@ -8,6 +8,7 @@ mod code;
 pub mod driver;
 mod install;
 pub mod nvml;
+pub mod ptxas;
 mod settings;
 mod toolchain;
 

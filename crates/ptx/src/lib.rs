@@ -16,6 +16,7 @@ mod print;
 pub mod textures;
 
 pub use error::{Error, ErrorKind};
+pub use parse::known_architecture;
 pub use print::{print, special_name};
 
 /// Newest supported `.version`, that of CUDA 13.5. No other limit of the PTX version exists in this workspace.

@@ -42,6 +42,7 @@ const WHEEL_INPUTS: &[&str] = &[
     "crates/cpu-driver",
     "crates/libcuda",
     "crates/libnvml",
+    "crates/ptxas",
     "crates/runtime",
     "crates/core/src",
     "crates/core/Cargo.toml",

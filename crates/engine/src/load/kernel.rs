@@ -135,12 +135,16 @@ impl Kernel {
         &self.memory.space
     }
 
+    /// The line of the PTX, zero if unknown, and the reason why the kernel cannot run on this device; `None` if it can.
+    pub fn compile_error(&self) -> Option<(u32, &str)> {
+        let error = self.program().as_ref().err()?;
+        Some((error.line, &error.message))
+    }
+
     /// Why the kernel cannot run on this device; `None` if it can.
     pub fn unsupported(&self) -> Option<String> {
-        self.program()
-            .as_ref()
-            .err()
-            .map(|e| format!("PTX line {}: {}", e.line, e.message))
+        self.compile_error()
+            .map(|(line, message)| format!("PTX line {line}: {message}"))
     }
 }
 

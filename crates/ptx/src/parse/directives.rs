@@ -43,8 +43,8 @@ const ARCHITECTURES: &[(u32, bool)] = &[
     (121, true),
 ];
 
-/// Whether a word of `.target` names an architecture in [`ARCHITECTURES`].
-fn known_architecture(word: &str) -> bool {
+/// Whether a word names an architecture of `.target`, such as `sm_89` or `sm_90a`.
+pub fn known_architecture(word: &str) -> bool {
     let Some(number) = word.strip_prefix("sm_") else {
         return false;
     };

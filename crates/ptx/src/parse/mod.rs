@@ -13,6 +13,8 @@ mod operands;
 mod scopes;
 mod variables;
 
+pub use directives::known_architecture;
+
 use crate::error::{Error, ErrorKind, shortened};
 use std::collections::HashMap;
 use std::rc::Rc;

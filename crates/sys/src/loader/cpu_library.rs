@@ -5,7 +5,7 @@
 //! allocated. Both sides must come from the same build: the first member of [`CpuLibrary`] says which, and a program checks
 //! it before it reads anything else ([`BUILD`]).
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use cupyrite_pathfinder::loader::LibraryHandle;
 
@@ -33,6 +33,9 @@ pub struct CpuLibrary {
     pub interpose: extern "C" fn(*const c_char, *const c_char, *const c_void) -> *const c_void,
     /// Connects a program. The first one stays connected.
     pub connect: extern "C" fn(&'static Program),
+    /// Runs the device's `ptxas` with a number of arguments, of which the first is the program's name. Returns the exit
+    /// status.
+    pub ptxas: extern "C" fn(c_int, *const *const c_char) -> c_int,
 }
 
 // SAFETY: function addresses and a constant string.
@@ -174,6 +177,9 @@ mod tests {
         a
     }
     extern "C" fn ignore(_: &'static Program) {}
+    extern "C" fn succeed(_: c_int, _: *const *const c_char) -> c_int {
+        0
+    }
 
     fn library(build: &'static CStr) -> CpuLibrary {
         CpuLibrary {
@@ -182,6 +188,7 @@ mod tests {
             nvml: none,
             interpose: same,
             connect: ignore,
+            ptxas: succeed,
         }
     }
 
