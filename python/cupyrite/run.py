@@ -2,7 +2,8 @@
 
 Programs and packages that load `libcuda.so.1` themselves (numba-cuda, NVIDIA's own bindings, C programs) know nothing of
 CUPYRITE_DEVICE. This command puts the folder with the CPU device's `libcuda.so.1` and `libnvidia-ml.so.1` first in
-LD_LIBRARY_PATH, sets CUPYRITE_DEVICE, and replaces this process by the program: child processes inherit both.
+LD_LIBRARY_PATH, sets CUPYRITE_DEVICE, and replaces this process by the program: child processes inherit both. Triton finds
+the CPU device's `ptxas` by variables of its own.
 """
 
 import os
@@ -10,7 +11,9 @@ import sys
 
 #: The folder with the CPU device as the driver's libraries.
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "cpu")
-FILES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcupyrite_cpu_device.so")
+FILES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcupyrite_cpu_device.so", "ptxas")
+#: Variables of Triton: the assemblers of its cubins and the folder of libcuda.so.1, each with its path in `FOLDER`.
+TRITON_VARIABLES = {"TRITON_PTXAS_PATH": "ptxas", "TRITON_PTXAS_BLACKWELL_PATH": "ptxas", "TRITON_LIBCUDA_PATH": ""}
 DEVICES = ("auto", "cpu", "gpu")
 ENDINGS = (".py", ".pyw", ".pyc", ".pyz", ".zip")
 USAGE = """\
@@ -177,11 +180,22 @@ def library_path(first: str | None = None) -> str | None:
     return os.pathsep.join(entries) or None
 
 
-def set_library_path(value):
-    if value is None:
-        os.environ.pop("LD_LIBRARY_PATH", None)
-    else:
-        os.environ["LD_LIBRARY_PATH"] = value
+def triton_variables(device):
+    """The values of Triton's variables for "cpu" or "gpu"; None for a variable to be removed."""
+    values = {name: os.path.join(FOLDER, file).rstrip(os.sep) for name, file in TRITON_VARIABLES.items()}
+    if device == "cpu":
+        return values
+    # Those of an outer run; others are the user's.
+    return {name: None for name, value in values.items() if os.environ.get(name) == value}
+
+
+def set_variables(values):
+    """Sets environment variables; removes those whose value is None."""
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def chosen_device(device, arguments):
@@ -193,7 +207,7 @@ def chosen_device(device, arguments):
     cleaned = library_path()
     if cleaned != (os.environ.get("LD_LIBRARY_PATH") or None):
         # This process found the CPU device as the driver. The loader reads the variable when a process starts.
-        set_library_path(cleaned)
+        set_variables({"LD_LIBRARY_PATH": cleaned})
         execute([*interpreter(arguments), "-m", "cupyrite", "run", *arguments])
     import warnings
 
@@ -243,15 +257,13 @@ def main(argv=None):
             print(FOLDER)
             return 0
         words = command_of(rest, argv)
-        if chosen_device(device, argv) == "cpu":
+        device = chosen_device(device, argv)
+        if device == "cpu":
             check_files()
             if os.pathsep in FOLDER:
                 raise Refused(f"{FOLDER}: LD_LIBRARY_PATH cannot hold a folder with '{os.pathsep}' in its name", 1)
-            set_library_path(library_path(FOLDER))
-            os.environ["CUPYRITE_DEVICE"] = "cpu"
-        else:
-            set_library_path(library_path())
-            os.environ["CUPYRITE_DEVICE"] = "gpu"
+        path = library_path(FOLDER if device == "cpu" else None)
+        set_variables({"LD_LIBRARY_PATH": path, "CUPYRITE_DEVICE": device, **triton_variables(device)})
         if words[0] != sys.executable:
             restore_signals()
         execute(words)

@@ -161,6 +161,11 @@ def test_the_setting_and_the_environment_variable(project, pytester):
     done.stdout.fnmatch_lines("cuda: CPU device: *, compute capability 9.0, 4 devices")
 
 
+def test_triton_finds_the_ptxas_of_the_cpu_device(project):
+    source = "def test():\n    assert os.environ['TRITON_PTXAS_PATH'].endswith('cupyrite/lib/cpu/ptxas')\n"
+    project(source, "--cuda-device=cpu", kernels=False).assert_outcomes(passed=1)
+
+
 def test_the_environment_variable_alone_starts_nothing(project):
     source = "def test():\n    assert os.environ['LD_LIBRARY_PATH'] == '/nowhere'\n"
     done = project(source, kernels=False, CUPYRITE_DEVICE="cpu")

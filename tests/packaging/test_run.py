@@ -1,5 +1,6 @@
 """`python -m cupyrite run`."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from cupyrite.run import FOLDER, Refused, asks_for_help, parse
+from cupyrite.run import FOLDER, Refused, asks_for_help, parse, triton_variables
 
 pytestmark = pytest.mark.cpu
 
@@ -97,6 +98,26 @@ def test_the_environment_of_files_modules_and_code(tmp_path):
     # A file without an ending and without permission.
     program = program.rename(tmp_path / "program")
     assert run("--device", "cpu", program, LD_LIBRARY_PATH="").stdout == f"cpu {FOLDER} []\n"
+
+
+def test_triton_finds_the_ptxas_of_the_cpu_device():
+    code = "import os, json; print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('TRITON_')}))"
+    expected = {
+        "TRITON_PTXAS_PATH": f"{FOLDER}/ptxas",
+        "TRITON_PTXAS_BLACKWELL_PATH": f"{FOLDER}/ptxas",
+        "TRITON_LIBCUDA_PATH": FOLDER,
+    }
+    variables = {**dict.fromkeys(expected, "/elsewhere"), "PATH": os.environ["PATH"]}
+    assert json.loads(run("--device", "cpu", "-c", code, **variables).stdout) == expected
+    done = run("--device", "cpu", "sh", "-c", '"$TRITON_PTXAS_PATH" --version; echo "$PATH"', **variables)
+    assert "\nCuda compilation tools, release 1" in done.stdout and done.stdout.endswith(f"\n{os.environ['PATH']}\n")
+
+
+def test_a_gpu_run_inside_a_cpu_run_has_no_ptxas_of_the_cpu_device(monkeypatch):
+    for name, value in triton_variables("cpu").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TRITON_LIBCUDA_PATH", "/elsewhere")
+    assert triton_variables("gpu") == {"TRITON_PTXAS_PATH": None, "TRITON_PTXAS_BLACKWELL_PATH": None}
 
 
 def path(folder):

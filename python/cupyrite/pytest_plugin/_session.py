@@ -147,6 +147,8 @@ class CudaSession:
             )
         # For child processes. The loader read the variable when this process started.
         self._change("LD_LIBRARY_PATH", run.library_path(run.FOLDER))
+        for name, value in run.triton_variables("cpu").items():
+            self._change(name, value)
         # For this process: the loader compares a name with the SONAMEs of the libraries that are loaded before it searches.
         for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
             ctypes.CDLL(os.path.join(run.FOLDER, name))
@@ -415,6 +417,8 @@ def environment_for(device: str) -> dict[str, str]:
         environment.pop("LD_LIBRARY_PATH", None)
         if path := run.library_path():
             environment["LD_LIBRARY_PATH"] = path
+        for name in run.triton_variables("gpu"):
+            environment.pop(name, None)
     return environment
 
 
