@@ -4,164 +4,288 @@
 //! bits behind those of single precision. The exponent of a product is the sum of those of its factors; zeros have none. The sum
 //! of the aligned terms is exact. It is truncated to single precision, or rounded to the nearest half.
 //!
-//! Read off an H100: `tests/differential/matrices.py` compares every form with a GPU, bit by bit.
+//! Read off an H100: `tests/cpu_device/test_matrices.py` compares every form with a GPU, bit by bit.
+
+use std::array::from_fn;
 
 use half::f16;
 
 /// Bits behind the point of the aligned terms.
-const POINT: i32 = 23 + 2;
+const POINT: u32 = 23 + 2;
 
 /// The exponent of zero: lower than that of any term.
 const NO_EXPONENT: i32 = -400;
 
-/// Columns that are computed together.
-const WIDE: usize = 8;
+/// Columns that are computed together: a vector of 32-bit integers.
+pub const WIDE: usize = 8;
 
-/// Numbers, with the exponents that their encodings have: that of a subnormal number is the least.
-#[derive(Debug, Default)]
-pub struct Numbers {
-    /// Values.
-    pub value: Vec<f64>,
-    /// Exponents.
-    pub exponent: Vec<i32>,
-    /// Whether any is infinite or NaN.
-    pub special: bool,
+/// The most elements of a matrix.
+pub const MOST: usize = 512;
+
+/// A binary format of floating-point numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Bits of the exponent.
+    pub exponent: u32,
+    /// Bits of the fraction.
+    pub fraction: u32,
 }
 
-impl Numbers {
-    /// Appends a number.
-    pub fn push(&mut self, value: f64, exponent: i32) {
-        self.special |= !value.is_finite();
-        self.value.push(value);
-        self.exponent
-            .push(if value == 0.0 { NO_EXPONENT } else { exponent });
+impl Format {
+    /// Half precision.
+    pub const F16: Self = Self::new(5, 10);
+    /// The upper half of single precision.
+    pub const BF16: Self = Self::new(8, 7);
+    /// The upper 19 bits of single precision.
+    pub const TF32: Self = Self::new(8, 10);
+    /// Single precision.
+    pub const F32: Self = Self::new(8, 23);
+
+    const fn new(exponent: u32, fraction: u32) -> Self {
+        Self { exponent, fraction }
+    }
+
+    /// The value of a number.
+    pub fn value(self, bits: u32) -> f64 {
+        let most = (1 << self.exponent) - 1;
+        let (significand, exponent) = self.split(bits);
+        let negative = bits >> (self.exponent + self.fraction) & 1 != 0;
+        let sign = if negative { -1.0 } else { 1.0 };
+        if bits >> self.fraction & most == most {
+            let infinite = bits & ((1 << self.fraction) - 1) == 0;
+            return if infinite {
+                f64::INFINITY * sign
+            } else {
+                f64::NAN
+            };
+        }
+        let exponent = exponent.max(1 - (most >> 1).cast_signed());
+        let unit = power_of_two(exponent - self.fraction.cast_signed());
+        f64::from(significand.unsigned_abs()) * unit * sign
+    }
+
+    /// The significand of a finite number, with its sign, and the exponent: that of a subnormal number is the least.
+    #[inline(always)]
+    fn split(self, bits: u32) -> (i32, i32) {
+        let most = (1u32 << self.exponent) - 1;
+        let exponent = bits >> self.fraction & most;
+        let low = bits & ((1 << self.fraction) - 1);
+        let significand = (low | u32::from(exponent != 0) << self.fraction).cast_signed();
+        let negative = bits >> (self.exponent + self.fraction) & 1;
+        let signed = if negative != 0 {
+            -significand
+        } else {
+            significand
+        };
+        let of_number = exponent.max(1).cast_signed() - (most >> 1).cast_signed();
+        let exponent = if significand == 0 {
+            NO_EXPONENT
+        } else {
+            of_number
+        };
+        (signed, exponent)
+    }
+
+    /// Whether a number is infinite or NaN.
+    #[inline(always)]
+    fn is_special(self, bits: u32) -> bool {
+        let most = (1 << self.exponent) - 1;
+        bits >> self.fraction & most == most
     }
 }
 
-/// The number with these bits, in a format with `exponent_bits` and `fraction` bits, and its exponent.
-pub fn decode(bits: u32, exponent_bits: u32, fraction: u32) -> (f64, i32) {
-    let most = (1 << exponent_bits) - 1;
-    let bias = most >> 1;
-    let exponent = (bits >> fraction & most as u32).cast_signed();
-    let low = bits & ((1 << fraction) - 1);
-    let significand = if exponent == 0 {
-        low
-    } else {
-        low | 1 << fraction
-    };
-    let of_number = exponent.max(1) - bias;
-    let magnitude = match (exponent == most, low == 0) {
-        (false, _) => f64::from(significand) * power_of_two(of_number - fraction.cast_signed()),
-        (true, true) => f64::INFINITY,
-        (true, false) => f64::NAN,
-    };
-    let negative = bits >> (exponent_bits + fraction) & 1 != 0;
-    (if negative { -magnitude } else { magnitude }, of_number)
-}
-
 /// `2^exponent`, for the exponents of normal numbers.
+#[inline(always)]
 fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// A row of A, a matrix B and a row of C: the operands of one row of the result.
+/// The elements of a matrix, row by row.
+#[derive(Debug)]
+pub struct Numbers {
+    format: Format,
+    bits: [u32; MOST],
+    significand: [i32; MOST],
+    exponent: [i32; MOST],
+    /// Whether any is infinite or NaN.
+    special: bool,
+}
+
+impl Numbers {
+    /// Zeros.
+    #[inline(always)]
+    pub fn zeros(format: Format) -> Self {
+        Self {
+            format,
+            bits: [0; MOST],
+            significand: [0; MOST],
+            exponent: [NO_EXPONENT; MOST],
+            special: false,
+        }
+    }
+
+    /// Sets the elements at these indices to the numbers with these bits.
+    #[inline(always)]
+    pub fn set(&mut self, at: &[u16; 32], bits: &[u32; 32]) {
+        let (mut significand, mut exponent, mut special) = ([0; 32], [0; 32], false);
+        for n in 0..32 {
+            (significand[n], exponent[n]) = self.format.split(bits[n]);
+            special |= self.format.is_special(bits[n]);
+        }
+        self.special |= special;
+        for (n, &at) in at.iter().enumerate() {
+            let at = usize::from(at) % MOST;
+            self.bits[at] = bits[n];
+            self.significand[at] = significand[n];
+            self.exponent[at] = exponent[n];
+        }
+    }
+
+    /// Replaces the first eight elements, if the others are zeros.
+    #[inline(always)]
+    pub fn replace(&mut self, bits: &[u32; WIDE]) {
+        self.special = false;
+        for (n, bits) in bits.iter().enumerate() {
+            self.bits[n] = *bits;
+            (self.significand[n], self.exponent[n]) = self.format.split(*bits);
+            self.special |= self.format.is_special(*bits);
+        }
+    }
+
+    /// Value of an element.
+    pub fn value(&self, at: usize) -> f64 {
+        self.format.value(self.bits[at])
+    }
+
+    /// Eight elements of a list from `at` on.
+    #[inline(always)]
+    fn eight(list: &[i32; MOST], at: usize) -> [i32; WIDE] {
+        list[at..].first_chunk().copied().unwrap_or_default()
+    }
+}
+
+/// Significands shifted to the left and then to the right, toward zero. They have at most two bits before the point.
+#[inline(always)]
+fn align(significand: [i32; WIDE], left: u32, right: [i32; WIDE]) -> [i32; WIDE] {
+    // In this form, the compiler uses vector instructions.
+    let sign = significand.map(|s| s >> 31);
+    let magnitude: [u32; WIDE] = from_fn(|n| ((significand[n] ^ sign[n]) - sign[n]) as u32);
+    let right = right.map(|shift| shift.min(31) as u32 & 31);
+    let aligned: [i32; WIDE] = from_fn(|n| (magnitude[n] << left >> right[n]) as i32);
+    from_fn(|n| (aligned[n] ^ sign[n]) - sign[n])
+}
+
+/// The operands of eight elements of a row of the result.
 #[derive(Clone, Copy, Debug)]
-pub struct RowOf<'a> {
-    /// Elements of the row of A, by position in the sum.
-    pub a: &'a [f64],
-    /// Their exponents.
-    pub a_exponent: &'a [i32],
-    /// The row of B that each is multiplied with.
+pub struct Sum<'a> {
+    /// Matrix A.
+    pub a: &'a Numbers,
+    /// Index of the first element of the row of A.
+    pub a_from: usize,
+    /// The row of B that each element of the row of A is multiplied with.
     pub row_of_b: &'a [u16],
     /// Matrix B.
     pub b: &'a Numbers,
     /// Columns of B.
     pub columns: usize,
+    /// First of the eight columns.
+    pub column: usize,
 }
 
-/// The exact sums of the aligned terms of a row: `c` and the products of the positions in `terms`. Infinities and NaNs count as
-/// zero.
-pub fn aligned_sums(row: &RowOf<'_>, terms: &[usize], c: &Numbers, from: usize, out: &mut [f64]) {
-    for (n, out) in out.chunks_mut(WIDE).enumerate() {
-        let column = WIDE * n;
-        #[cfg(target_arch = "x86_64")]
-        if crate::cpu_features::has_x86_64_v3() {
-            // SAFETY: the machine has these features.
-            unsafe { aligned_sums_v3(row, terms, c, from + column, column, out) };
-            continue;
+impl Sum<'_> {
+    /// Adds the products of the positions in `terms`, 16 at most, to the elements of `c` from `c_from` on. The results are exact
+    /// sums of aligned terms. Infinities and NaNs count as finite numbers.
+    #[inline(always)]
+    fn aligned(&self, terms: &[u16], c: &Numbers, c_from: usize) -> [f64; WIDE] {
+        let b_at = |k: u16| {
+            let row = usize::from(self.row_of_b[usize::from(k)]);
+            row * self.columns + self.column
+        };
+        let mut largest = Numbers::eight(&c.exponent, c_from);
+        for &k in terms {
+            let a = self.a.exponent[self.a_from + usize::from(k)];
+            let b = Numbers::eight(&self.b.exponent, b_at(k));
+            largest = from_fn(|n| largest[n].max(a + b[n]));
         }
-        aligned_sums_of(row, terms, c, from + column, column, out);
+        let c_significand = Numbers::eight(&c.significand, c_from);
+        let c_exponent = Numbers::eight(&c.exponent, c_from);
+        let right = from_fn(|n| largest[n] - c_exponent[n]);
+        let term = align(c_significand, POINT - c.format.fraction, right);
+        let mut sum = term.map(f64::from);
+        let left = POINT - 2 * self.a.format.fraction;
+        // Eight terms of 28 bits fit in 32.
+        for terms in terms.chunks(8) {
+            let mut part = [0i32; WIDE];
+            for &k in terms {
+                let at = self.a_from + usize::from(k);
+                let (significand, exponent) = (self.a.significand[at], self.a.exponent[at]);
+                let b_significand = Numbers::eight(&self.b.significand, b_at(k));
+                let b_exponent = Numbers::eight(&self.b.exponent, b_at(k));
+                let right = from_fn(|n| largest[n] - exponent - b_exponent[n]);
+                let product = b_significand.map(|b| significand * b);
+                let term = align(product, left, right);
+                part = from_fn(|n| part[n] + term[n]);
+            }
+            sum = from_fn(|n| sum[n] + f64::from(part[n]));
+        }
+        from_fn(|n| sum[n] * power_of_two(largest[n].max(NO_EXPONENT) - POINT.cast_signed()))
+    }
+
+    /// [`Self::aligned`], in the format of the accumulators: truncated to single precision, or the nearest half.
+    #[inline(always)]
+    pub fn rounded(&self, terms: &[u16], c: &Numbers, c_from: usize) -> [u32; WIDE] {
+        let sums = self.aligned(terms, c, c_from);
+        let mut bits = if c.format == Format::F16 {
+            // A zero is positive.
+            sums.map(|sum| match half_bits(sum) {
+                0x8000 => 0,
+                bits => bits,
+            })
+        } else {
+            sums.map(truncated)
+        };
+        if self.a.special || self.b.special || c.special {
+            self.replace_specials(terms, c, c_from, &mut bits);
+        }
+        bits
+    }
+
+    /// Replaces the results whose terms include an infinity or a NaN.
+    #[cold]
+    fn replace_specials(
+        &self,
+        terms: &[u16],
+        c: &Numbers,
+        c_from: usize,
+        results: &mut [u32; WIDE],
+    ) {
+        for (n, result) in results.iter_mut().enumerate() {
+            let product = |k: &u16| {
+                let k = usize::from(*k);
+                let row = usize::from(self.row_of_b[k]);
+                let b = self.b.value(row * self.columns + self.column + n);
+                self.a.value(self.a_from + k) * b
+            };
+            let sum = terms.iter().map(product).sum::<f64>() + c.value(c_from + n);
+            if !sum.is_finite() {
+                *result = nearest(c.format, sum);
+            }
+        }
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn aligned_sums_v3(
-    row: &RowOf<'_>,
-    terms: &[usize],
-    c: &Numbers,
-    from: usize,
-    column: usize,
-    out: &mut [f64],
-) {
-    aligned_sums_of(row, terms, c, from, column, out);
-}
-
-#[inline(always)]
-fn aligned_sums_of(
-    row: &RowOf<'_>,
-    terms: &[usize],
-    c: &Numbers,
-    from: usize,
-    column: usize,
-    out: &mut [f64],
-) {
-    let wide = |list: &[f64], at: usize| -> [f64; WIDE] {
-        list[at..].first_chunk().copied().unwrap_or_default()
-    };
-    let wide_exponents = |list: &[i32], at: usize| -> [i32; WIDE] {
-        list[at..].first_chunk().copied().unwrap_or_default()
-    };
-    let c_value = wide(&c.value, from);
-    let mut largest = wide_exponents(&c.exponent, from);
-    for &k in terms {
-        let b = wide_exponents(
-            &row.b.exponent,
-            usize::from(row.row_of_b[k]) * row.columns + column,
-        );
-        let a = row.a_exponent[k];
-        for (most, b) in largest.iter_mut().zip(b) {
-            *most = (*most).max(a + b);
-        }
-    }
-    let mut scale = [0.0; WIDE];
-    for (scale, most) in scale.iter_mut().zip(&mut largest) {
-        *most = (*most).max(NO_EXPONENT);
-        *scale = power_of_two(POINT - *most);
-    }
-    // A term has at most two bits before the point: it fits in 32 bits. What does not is infinite or NaN.
-    let aligned = |term: f64| f64::from(term as i32);
-    let mut sum = [0.0; WIDE];
-    for ((sum, c), scale) in sum.iter_mut().zip(c_value).zip(scale) {
-        *sum += aligned(c * scale);
-    }
-    for &k in terms {
-        let b = wide(
-            &row.b.value,
-            usize::from(row.row_of_b[k]) * row.columns + column,
-        );
-        let a = row.a[k];
-        for ((sum, b), scale) in sum.iter_mut().zip(b).zip(scale) {
-            *sum += aligned(a * b * scale);
-        }
-    }
-    for ((out, sum), most) in out.iter_mut().zip(sum).zip(largest) {
-        *out = sum * power_of_two(most - POINT);
+/// The nearest number in half or single precision.
+pub fn nearest(format: Format, v: f64) -> u32 {
+    if format == Format::F16 {
+        half_bits(v)
+    } else {
+        single_bits(v)
     }
 }
 
 /// A finite number in single precision, rounded toward zero, which is positive; infinity if it is too large.
-pub fn truncated(v: f64) -> u32 {
+#[inline(always)]
+fn truncated(v: f64) -> u32 {
     if v.abs() < f64::from(f32::MIN_POSITIVE) {
         // Subnormal: a multiple of 2^-149, truncated.
         let magnitude = (v.abs() * power_of_two(149)) as u32;

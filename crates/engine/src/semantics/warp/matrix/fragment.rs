@@ -96,14 +96,25 @@ impl Fragment {
         self.index.len() / (32 * self.registers)
     }
 
+    /// Bits of an element.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// For each element of a register: the register, its lowest bit there, and the row-major index in each lane.
+    #[inline(always)]
+    pub fn places(&self) -> impl Iterator<Item = (usize, u32, &[u16; 32])> {
+        let (packed, bits) = (self.packed(), self.bits);
+        let places = self.index.as_chunks::<32>().0.iter().enumerate();
+        places.map(move |(n, lanes)| (n / packed, (n % packed) as u32 * bits, lanes))
+    }
+
     /// The matrix, row by row.
     pub fn unpack(&self, registers: &[[u64; 32]]) -> Vec<u64> {
         let mut matrix = vec![0; self.rows * self.columns];
         let keep = u64::MAX >> (64 - self.bits);
-        let packed = self.packed();
-        for (n, places) in self.index.as_chunks::<32>().0.iter().enumerate() {
-            let (register, shift) = (&registers[n / packed], (n % packed) as u32 * self.bits);
-            for (at, word) in places.iter().zip(register) {
+        for (register, shift, lanes) in self.places() {
+            for (at, word) in lanes.iter().zip(&registers[register]) {
                 matrix[usize::from(*at)] = word >> shift & keep;
             }
         }
@@ -113,10 +124,8 @@ impl Fragment {
     /// The registers that hold a matrix.
     pub fn pack(&self, matrix: &[u64]) -> Vec<[u64; 32]> {
         let mut registers = vec![[0; 32]; self.registers];
-        let packed = self.packed();
-        for (n, places) in self.index.as_chunks::<32>().0.iter().enumerate() {
-            let shift = (n % packed) as u32 * self.bits;
-            for (at, word) in places.iter().zip(&mut registers[n / packed]) {
+        for (register, shift, lanes) in self.places() {
+            for (at, word) in lanes.iter().zip(&mut registers[register]) {
                 *word |= matrix[usize::from(*at)] << shift;
             }
         }

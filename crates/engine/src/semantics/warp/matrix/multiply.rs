@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{Instr, Op, Operand, Rounding, Type, Word};
 
 use super::super::{Detail, Operands, Selected, Warp, row, row_64, set_row, set_row_64};
-use super::float::{Numbers, RowOf, aligned_sums, decode, half_bits, single_bits, truncated};
+use super::float::{Format, Numbers, Sum, WIDE, nearest, single_bits};
 use super::fragment::{Axes, Fragment};
 use super::{Shape, elements, shape, slot_type};
 use crate::fault::LaneFault;
@@ -45,42 +45,36 @@ impl Element {
         }
     }
 
-    /// The value of a number and its exponent.
-    fn number(self, bits: u64) -> (f64, i32) {
-        let low = bits as u16;
+    /// The format that numbers are multiplied in.
+    fn format(self) -> Format {
         match self {
-            Self::F16 => decode(u32::from(low), 5, 10),
-            Self::BF16 => decode(u32::from(low), 8, 7),
-            Self::TF32 => decode((bits >> 13) as u32, 8, 10),
-            // Converted to half-precision numbers, whose exponents count.
-            Self::E4M3 => decode(u32::from(from_e4m3(low)), 5, 10),
-            Self::E5M2 => decode(u32::from(from_e5m2(low)), 5, 10),
-            _ => decode(bits as u32, 8, 23),
+            // Numbers of eight bits are converted to half precision.
+            Self::F16 | Self::E4M3 | Self::E5M2 => Format::F16,
+            Self::BF16 => Format::BF16,
+            Self::TF32 => Format::TF32,
+            _ => Format::F32,
         }
     }
 
-    /// The value of an integer.
-    fn integer(self, bits: u64) -> i64 {
-        let width = self.bits();
-        let value = bits.cast_signed();
+    /// The bits of a number in that format.
+    #[inline(always)]
+    fn converted(self, bits: u32) -> u32 {
         match self {
-            Self::S8 | Self::S4 | Self::S32 => value << (64 - width) >> (64 - width),
-            _ => value,
+            Self::TF32 => bits >> 13,
+            Self::E4M3 => u32::from(from_e4m3(bits as u16)),
+            Self::E5M2 => u32::from(from_e5m2(bits as u16)),
+            _ => bits,
         }
     }
 
-    fn numbers(self, bits: &[u64]) -> Numbers {
-        let mut out = Numbers::default();
-        for b in bits {
-            let (value, exponent) = self.number(*b);
-            out.push(value, exponent);
+    /// The value of an integer in the low bits of a word.
+    #[inline(always)]
+    fn integer(self, word: u32) -> i32 {
+        let unused = 32 - self.bits();
+        match self {
+            Self::U8 | Self::U4 => (word << unused >> unused).cast_signed(),
+            _ => word.cast_signed() << unused >> unused,
         }
-        out
-    }
-
-    fn numbers_of(self, bits: &[u32]) -> Numbers {
-        let bits: Vec<u64> = bits.iter().map(|b| u64::from(*b)).collect();
-        self.numbers(&bits)
     }
 }
 
@@ -96,7 +90,7 @@ struct Sparsity {
 /// How products are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Arithmetic {
-    /// [`aligned_sums`] of this many positions, which are the accumulator of the next.
+    /// [`Sum::rounded`] of this many positions, which are the accumulator of the next.
     Aligned { step: usize },
     /// The numbers of eight bits are converted to half precision and multiplied in two steps: the first two of every four
     /// positions, then the others. The accumulator is added last.
@@ -116,6 +110,10 @@ pub struct Multiply {
     fragments: [Fragment; 4],
     arithmetic: Arithmetic,
     sparsity: Option<Sparsity>,
+    /// The row of B that each element of A is multiplied with, if A is not sparse.
+    columns: Vec<u16>,
+    /// The positions whose products are added in one step.
+    steps: Vec<Vec<u16>>,
 }
 
 /// Selects the function of `mma` or `wmma.mma`.
@@ -188,6 +186,17 @@ pub fn select(i: &Instr) -> Option<Selected> {
         }),
         (true, _) => return None,
     };
+    let terms = 0..stored as u16;
+    let steps = match arithmetic {
+        Arithmetic::Aligned { step } => {
+            let all: Vec<u16> = terms.clone().collect();
+            all.chunks(step).map(<[u16]>::to_vec).collect()
+        }
+        _ => {
+            let (first, second) = terms.clone().partition(|k| k % 4 < 2);
+            vec![first, second]
+        }
+    };
     let operand = |k: usize| elements(i, k as u8, count(k)? as u8, slot_type(elements_of[k]));
     let mut srcs = operand(1)?;
     srcs.extend(operand(2)?);
@@ -205,6 +214,8 @@ pub fn select(i: &Instr) -> Option<Selected> {
             fragments,
             arithmetic,
             sparsity,
+            columns: (0..shape.m).flat_map(|_| terms.clone()).collect(),
+            steps,
         })),
     })
 }
@@ -270,34 +281,29 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
     let Detail::Multiply(m) = &operands.detail else {
         return Ok(());
     };
-    let [.., a, b, c] = &m.fragments;
-    let mut sources = operands.src.iter();
-    let mut read = |f: &Fragment, e: Element| -> Vec<u64> {
-        let registers: Vec<[u64; 32]> = sources
-            .by_ref()
-            .take(f.registers)
-            // SAFETY: `select` has chosen slots of these widths.
-            .map(|at| unsafe { read_row(warp, *at, e) })
-            .collect();
-        f.unpack(&registers)
-    };
-    let [_, of_a, of_b, of_c] = m.elements;
-    let (a, b, c) = (read(a, of_a), read(b, of_b), read(c, of_c));
-    let columns = match (m.sparsity, sources.next()) {
-        (Some(sparsity), Some(at)) => {
-            // SAFETY: `select` has chosen a 32-bit slot.
-            let metadata = unsafe { row(warp, *at) };
-            sparsity.columns(&m.fragments[1], of_a, &metadata)
-        }
-        _ => {
-            let stored = m.fragments[1].columns as u16;
-            (0..m.fragments[1].rows).flat_map(|_| 0..stored).collect()
+    if m.elements[0] == Element::F64 {
+        // SAFETY: upheld by the caller.
+        unsafe { m.multiply_doubles(warp, operands) };
+        return Ok(());
+    }
+    let mut rows = [[0; 32]; 3 * REGISTERS + 1];
+    for (to, at) in rows.iter_mut().zip(&operands.src) {
+        // SAFETY: `select` has chosen 32-bit slots.
+        *to = unsafe { row(warp, *at) };
+    }
+    let sparse;
+    let columns = match m.sparsity {
+        None => &m.columns,
+        Some(sparsity) => {
+            let metadata = &rows[operands.src.len() - 1];
+            sparse = sparsity.columns(&m.fragments[1], m.elements[1], metadata);
+            &sparse
         }
     };
-    let result = m.fragments[0].pack(&m.product(&a, &columns, &b, &c));
+    let result = m.product(&rows, columns);
     for (&at, values) in operands.dst.iter().zip(&result) {
-        // SAFETY: `select` has chosen slots of these widths.
-        unsafe { write_row(warp, at, m.elements[0], values) };
+        // SAFETY: `select` has chosen 32-bit slots.
+        unsafe { set_row(warp, at, values) };
     }
     Ok(())
 }
@@ -365,163 +371,246 @@ impl Sparsity {
     }
 }
 
+/// The most registers of an operand.
+const REGISTERS: usize = 8;
+
+/// The most elements of a matrix of integers.
+const INTEGERS: usize = 1024;
+
 impl Multiply {
-    /// The elements of D, row by row. `columns` has the row of B that each element of A is multiplied with.
-    fn product(&self, a: &[u64], columns: &[u16], b: &[u64], c: &[u64]) -> Vec<u64> {
-        let rows = self.fragments[1].rows;
-        let n = self.fragments[2].columns;
-        let terms = self.fragments[1].columns;
-        let [_, of_a, of_b, of_c] = self.elements;
-        match self.arithmetic {
-            Arithmetic::Aligned { .. } | Arithmetic::Eight => self.sums(a, columns, b, c),
-            Arithmetic::Double(mode) => {
-                let value = |v: &u64| f64::from_bits(*v);
-                each(rows, n, |r, j| {
-                    let mut sum = value(&c[r * n + j]);
-                    for k in 0..terms {
-                        let a = value(&a[r * terms + k]);
-                        let b = value(&b[usize::from(columns[r * terms + k]) * n + j]);
-                        sum = payload64(fma64(a, b, sum, mode), [a, b, sum]);
-                    }
-                    sum.to_bits()
-                })
-            }
-            Arithmetic::Integer { saturate } => each(rows, n, |r, j| {
-                let mut sum = of_c.integer(c[r * n + j]);
-                for k in 0..terms {
-                    let b = b[usize::from(columns[r * terms + k]) * n + j];
-                    sum += of_a.integer(a[r * terms + k]) * of_b.integer(b);
-                }
-                if saturate {
-                    sum = sum.clamp(i32::MIN.into(), i32::MAX.into());
-                }
-                u64::from(sum as u32)
-            }),
-            Arithmetic::Count { and } => each(rows, n, |r, j| {
-                let mut sum = c[r * n + j] as u32;
-                for k in 0..terms {
-                    let (a, b) = (a[r * terms + k], b[k * n + j]);
-                    let both = if and { a & b } else { a ^ b };
-                    sum = sum.wrapping_add(both.count_ones());
-                }
-                u64::from(sum)
-            }),
+    /// The registers of D from those of A, B and C. `columns` has the row of B that each element of A is multiplied with.
+    fn product(&self, rows: &[[u32; 32]], columns: &[u16]) -> [[u32; 32]; REGISTERS] {
+        #[cfg(target_arch = "x86_64")]
+        if crate::cpu_features::has_x86_64_v3() {
+            // SAFETY: the machine has these features.
+            return unsafe { self.product_v3(rows, columns) };
         }
+        self.product_of(rows, columns)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+    unsafe fn product_v3(&self, rows: &[[u32; 32]], columns: &[u16]) -> [[u32; 32]; REGISTERS] {
+        self.product_of(rows, columns)
+    }
+
+    #[inline(always)]
+    fn product_of(&self, rows: &[[u32; 32]], columns: &[u16]) -> [[u32; 32]; REGISTERS] {
+        let [d, a, b, c] = &self.fragments;
+        let (a_rows, rest) = rows.split_at(a.registers);
+        let (b_rows, rest) = rest.split_at(b.registers);
+        let c_rows = &rest[..c.registers];
+        let result = match self.arithmetic {
+            Arithmetic::Integer { saturate } => {
+                self.integers(a_rows, b_rows, c_rows, columns, saturate)
+            }
+            Arithmetic::Count { and } => self.counts(a_rows, b_rows, c_rows, and),
+            _ => self.sums(a_rows, b_rows, c_rows, columns),
+        };
+        let mut registers = [[0; 32]; REGISTERS];
+        for (register, shift, lanes) in d.places() {
+            for (at, word) in lanes.iter().zip(&mut registers[register]) {
+                *word |= result[usize::from(*at) % RESULTS] << shift;
+            }
+        }
+        registers
     }
 
     /// The elements of D whose sums are those of tensor cores.
-    fn sums(&self, a: &[u64], columns: &[u16], b: &[u64], c: &[u64]) -> Vec<u64> {
+    #[inline(always)]
+    fn sums(
+        &self,
+        a_rows: &[[u32; 32]],
+        b_rows: &[[u32; 32]],
+        c_rows: &[[u32; 32]],
+        columns: &[u16],
+    ) -> [u32; RESULTS] {
         let [of_d, of_a, of_b, of_c] = self.elements;
-        let (n, terms) = (self.fragments[2].columns, self.fragments[1].columns);
-        let (a, b) = (of_a.numbers(a), of_b.numbers(b));
+        let [_, fragment_a, fragment_b, fragment_c] = &self.fragments;
+        let (n, terms) = (fragment_b.columns, fragment_a.columns);
+        let a = numbers(fragment_a, a_rows, of_a, of_a.format());
+        let b = numbers(fragment_b, b_rows, of_b, of_b.format());
         // Accumulators of another type than the results are converted before, and the results after.
-        let sums_are = if of_c == of_d { of_d } else { Element::F32 };
-        let c = match of_c {
-            Element::F16 if sums_are == Element::F32 => {
-                let single = |bits: &u64| u64::from(single_bits(of_c.number(*bits).0));
-                let c: Vec<u64> = c.iter().map(single).collect();
-                sums_are.numbers(&c)
-            }
-            _ => of_c.numbers(c),
+        let format = if of_c == of_d {
+            of_d.format()
+        } else {
+            Format::F32
         };
-        let steps: Vec<Vec<usize>> = match self.arithmetic {
-            Arithmetic::Aligned { step } => {
-                let all: Vec<usize> = (0..terms).collect();
-                all.chunks(step).map(<[usize]>::to_vec).collect()
-            }
-            _ => {
-                let (first, second) = (0..terms).partition(|k| k % 4 < 2);
-                vec![first, second]
-            }
-        };
+        let c = numbers(fragment_c, c_rows, of_c, format);
         let eight = self.arithmetic == Arithmetic::Eight;
-        let mut zeros = Numbers::default();
-        (0..n).for_each(|_| zeros.push(0.0, 0));
-        let mut sums = vec![0.0; n];
-        let mut out = Vec::with_capacity(c.value.len());
-        for r in 0..self.fragments[1].rows {
-            let row = RowOf {
-                a: &a.value[r * terms..][..terms],
-                a_exponent: &a.exponent[r * terms..][..terms],
-                row_of_b: &columns[r * terms..][..terms],
-                b: &b,
-                columns: n,
-            };
-            let mut step = |terms: &[usize], c: &Numbers, from: usize| -> Vec<u32> {
-                aligned_sums(&row, terms, c, from, &mut sums);
-                let mut bits: Vec<u32> = sums.iter().map(|sum| rounded(sums_are, *sum)).collect();
-                if a.special || b.special || c.special {
-                    replace_specials(&row, terms, &c.value[from..], sums_are, &mut bits);
+        let zeros = Numbers::zeros(format);
+        let mut between = Numbers::zeros(format);
+        let mut result = [0; RESULTS];
+        for r in 0..fragment_a.rows {
+            for column in (0..n).step_by(WIDE) {
+                let sum = Sum {
+                    a: &a,
+                    a_from: r * terms,
+                    row_of_b: &columns[r * terms..][..terms],
+                    b: &b,
+                    columns: n,
+                    column,
+                };
+                let at = r * n + column;
+                let (c_first, from) = if eight { (&zeros, 0) } else { (&c, at) };
+                let mut bits = sum.rounded(&self.steps[0], c_first, from);
+                for terms in &self.steps[1..] {
+                    between.replace(&bits);
+                    bits = sum.rounded(terms, &between, 0);
                 }
-                bits
-            };
-            let mut bits = match steps.split_first() {
-                Some((first, _)) if eight => step(first, &zeros, 0),
-                Some((first, _)) => step(first, &c, r * n),
-                None => Vec::new(),
-            };
-            for terms in &steps[1..] {
-                bits = step(terms, &sums_are.numbers_of(&bits), 0);
-            }
-            let value = |bits: &u32| sums_are.number(u64::from(*bits)).0;
-            if eight {
-                for (bits, c) in bits.iter_mut().zip(&c.value[r * n..]) {
-                    *bits = nearest(sums_are, value(bits) + c);
+                if eight {
+                    for (j, bits) in bits.iter_mut().enumerate() {
+                        *bits = nearest(format, format.value(*bits) + c.value(at + j));
+                    }
                 }
+                if format != of_d.format() {
+                    bits = bits.map(|bits| nearest(of_d.format(), format.value(bits)));
+                }
+                result[at..at + WIDE].copy_from_slice(&bits);
             }
-            if sums_are != of_d {
-                bits.iter_mut().for_each(|b| *b = nearest(of_d, value(b)));
-            }
-            out.extend(bits.into_iter().map(u64::from));
         }
-        out
+        result
     }
-}
 
-/// A finite sum in the format of D: the nearest half, where zero is positive, or truncated to single precision.
-fn rounded(of_d: Element, sum: f64) -> u32 {
-    match of_d {
-        Element::F16 => match half_bits(sum) {
-            0x8000 => 0,
-            bits => bits,
-        },
-        _ => truncated(sum),
+    #[inline(always)]
+    fn integers(
+        &self,
+        a_rows: &[[u32; 32]],
+        b_rows: &[[u32; 32]],
+        c_rows: &[[u32; 32]],
+        columns: &[u16],
+        saturate: bool,
+    ) -> [u32; RESULTS] {
+        let [_, of_a, of_b, of_c] = self.elements;
+        let [_, fragment_a, fragment_b, fragment_c] = &self.fragments;
+        let (n, terms) = (fragment_b.columns, fragment_a.columns);
+        let a = integers(fragment_a, a_rows, of_a);
+        let b = integers(fragment_b, b_rows, of_b);
+        let c = integers(fragment_c, c_rows, of_c);
+        let mut result = [0; RESULTS];
+        for r in 0..fragment_a.rows {
+            for column in (0..n).step_by(WIDE) {
+                // The products of 128 positions fit in 24 bits.
+                let mut sum = [0i32; WIDE];
+                for (k, row) in columns[r * terms..][..terms].iter().enumerate() {
+                    let a = a[r * terms + k];
+                    let b = b[usize::from(*row) * n + column..].first_chunk::<WIDE>();
+                    for (sum, b) in sum.iter_mut().zip(b.into_iter().flatten()) {
+                        *sum += a * b;
+                    }
+                }
+                for (j, sum) in sum.into_iter().enumerate() {
+                    let at = r * n + column + j;
+                    let all = if saturate {
+                        sum.saturating_add(c[at])
+                    } else {
+                        sum.wrapping_add(c[at])
+                    };
+                    result[at] = all.cast_unsigned();
+                }
+            }
+        }
+        result
     }
-}
 
-/// The nearest number in the format of D.
-fn nearest(of_d: Element, v: f64) -> u32 {
-    match of_d {
-        Element::F16 => half_bits(v),
-        _ => single_bits(v),
+    #[inline(always)]
+    fn counts(
+        &self,
+        a_rows: &[[u32; 32]],
+        b_rows: &[[u32; 32]],
+        c_rows: &[[u32; 32]],
+        and: bool,
+    ) -> [u32; RESULTS] {
+        let [_, fragment_a, fragment_b, fragment_c] = &self.fragments;
+        let (n, terms) = (fragment_b.columns, fragment_a.columns);
+        let a = integers(fragment_a, a_rows, Element::Bits);
+        let b = integers(fragment_b, b_rows, Element::Bits);
+        let c = integers(fragment_c, c_rows, Element::S32);
+        let mut result = [0; RESULTS];
+        for (at, result) in result.iter_mut().enumerate().take(fragment_a.rows * n) {
+            let (r, j) = (at / n, at % n);
+            let count = |k: usize| {
+                let (a, b) = (a[r * terms + k], b[k * n + j]);
+                if and { a & b } else { a ^ b }.count_ones()
+            };
+            let sum: u32 = (0..terms).map(count).sum();
+            *result = c[at].cast_unsigned().wrapping_add(sum);
+        }
+        result
     }
-}
 
-/// Replaces the results of a row whose terms include an infinity or a NaN.
-fn replace_specials(
-    row: &RowOf<'_>,
-    terms: &[usize],
-    c: &[f64],
-    of_d: Element,
-    results: &mut [u32],
-) {
-    for (j, (result, c)) in results.iter_mut().zip(c).enumerate() {
-        let product = |k: &usize| {
-            let b = usize::from(row.row_of_b[*k]) * row.columns + j;
-            row.a[*k] * row.b.value[b]
+    /// Multiplies matrices in double precision: a fused multiply-add for each position, in order.
+    ///
+    /// # Safety
+    /// As [`super::super::WarpFn`], for the operands that `select` chose.
+    unsafe fn multiply_doubles(&self, warp: &mut dyn Warp, operands: &Operands) {
+        let [d, a, b, c] = &self.fragments;
+        let Arithmetic::Double(mode) = self.arithmetic else {
+            return;
         };
-        let sum = terms.iter().map(product).sum::<f64>() + c;
-        if !sum.is_finite() {
-            *result = nearest(of_d, sum);
+        let mut sources = operands.src.iter();
+        let mut read = |f: &Fragment| -> Vec<f64> {
+            let registers: Vec<[u64; 32]> = sources
+                .by_ref()
+                .take(f.registers)
+                // SAFETY: `select` has chosen 64-bit slots.
+                .map(|at| unsafe { row_64(warp, *at) })
+                .collect();
+            f.unpack(&registers)
+                .into_iter()
+                .map(f64::from_bits)
+                .collect()
+        };
+        let (a_values, b_values, c_values) = (read(a), read(b), read(c));
+        let (n, terms) = (b.columns, a.columns);
+        let mut result: Vec<u64> = Vec::with_capacity(c_values.len());
+        for (at, c) in c_values.into_iter().enumerate() {
+            let (r, j) = (at / n, at % n);
+            let sum = (0..terms).fold(c, |sum, k| {
+                let (a, b) = (a_values[r * terms + k], b_values[k * n + j]);
+                let next = if mode == RN {
+                    a.mul_add(b, sum)
+                } else {
+                    fma64(a, b, sum, mode)
+                };
+                payload64(next, [a, b, sum])
+            });
+            result.push(sum.to_bits());
+        }
+        for (&at, values) in operands.dst.iter().zip(&d.pack(&result)) {
+            // SAFETY: `select` has chosen 64-bit slots.
+            unsafe { set_row_64(warp, at, values) };
         }
     }
 }
 
-/// The elements of a matrix, row by row.
-fn each(rows: usize, columns: usize, element: impl Fn(usize, usize) -> u64) -> Vec<u64> {
-    let at = |n: usize| (n / columns, n % columns);
-    (0..rows * columns)
-        .map(at)
-        .map(|(r, j)| element(r, j))
-        .collect()
+/// The most elements of D.
+const RESULTS: usize = 256;
+
+/// The numbers of a matrix, in a format that has room for them.
+#[inline(always)]
+fn numbers(f: &Fragment, registers: &[[u32; 32]], e: Element, format: Format) -> Numbers {
+    let mut numbers = Numbers::zeros(format);
+    let keep = u32::MAX >> (32 - f.bits());
+    let widen = e == Element::F16 && format == Format::F32;
+    for (register, shift, lanes) in f.places() {
+        let mut bits = registers[register].map(|word| e.converted(word >> shift & keep));
+        if widen {
+            bits = bits.map(|bits| single_bits(Format::F16.value(bits)));
+        }
+        numbers.set(lanes, &bits);
+    }
+    numbers
+}
+
+/// The integers of a matrix.
+#[inline(always)]
+fn integers(f: &Fragment, registers: &[[u32; 32]], e: Element) -> [i32; INTEGERS] {
+    let mut integers = [0; INTEGERS];
+    for (register, shift, lanes) in f.places() {
+        for (at, word) in lanes.iter().zip(&registers[register]) {
+            integers[usize::from(*at) % INTEGERS] = e.integer(word >> shift);
+        }
+    }
+    integers
 }
