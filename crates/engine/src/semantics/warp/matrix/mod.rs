@@ -1,9 +1,11 @@
 //! Matrix instructions: `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
 
+mod element;
 mod float;
 mod fragment;
 mod multiply;
 mod quad;
+mod sparse;
 mod tile;
 mod wmma;
 
@@ -15,7 +17,7 @@ pub use wmma::Tile;
 
 use super::Selected;
 use crate::semantics::lane::{OperandRef, OperandSlot};
-use multiply::Element;
+use element::Element;
 
 /// Selects the warp function of a matrix instruction.
 pub fn select(i: &Instr) -> Option<Selected> {

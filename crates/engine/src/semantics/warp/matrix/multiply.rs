@@ -5,87 +5,13 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{Instr, Op, Operand, Rounding, Type, Word};
 
 use super::super::{Detail, Operands, Selected, Warp, row, row_64, set_row, set_row_64};
+use super::element::{Element, element_types};
 use super::float::{Format, Numbers, Sum, WIDE, nearest, single_bits};
 use super::fragment::{Axes, Fragment};
+use super::sparse::Sparsity;
 use super::{Shape, elements, shape, slot_type};
 use crate::fault::LaneFault;
-use crate::semantics::lane::{
-    OperandRef, OperandSlot, RM, RN, RP, RZ, fma64, from_e4m3, from_e5m2, payload64,
-};
-
-/// The type of the elements of a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Element {
-    F16,
-    BF16,
-    /// 19 bits of an `f32`.
-    TF32,
-    F32,
-    F64,
-    E4M3,
-    E5M2,
-    S32,
-    S8,
-    U8,
-    S4,
-    U4,
-    /// A word of 32 elements of one bit.
-    Bits,
-}
-
-impl Element {
-    /// Bits in a register.
-    pub fn bits(self) -> u32 {
-        match self {
-            Self::F64 => 64,
-            Self::TF32 | Self::F32 | Self::S32 | Self::Bits => 32,
-            Self::F16 | Self::BF16 => 16,
-            Self::E4M3 | Self::E5M2 | Self::S8 | Self::U8 => 8,
-            Self::S4 | Self::U4 => 4,
-        }
-    }
-
-    /// The format that numbers are multiplied in.
-    fn format(self) -> Format {
-        match self {
-            // Numbers of eight bits are converted to half precision.
-            Self::F16 | Self::E4M3 | Self::E5M2 => Format::F16,
-            Self::BF16 => Format::BF16,
-            Self::TF32 => Format::TF32,
-            _ => Format::F32,
-        }
-    }
-
-    /// The bits of a number in that format.
-    #[inline(always)]
-    fn converted(self, bits: u32) -> u32 {
-        match self {
-            Self::TF32 => bits >> 13,
-            Self::E4M3 => u32::from(from_e4m3(bits as u16)),
-            Self::E5M2 => u32::from(from_e5m2(bits as u16)),
-            _ => bits,
-        }
-    }
-
-    /// The value of an integer in the low bits of a word.
-    #[inline(always)]
-    fn integer(self, word: u32) -> i32 {
-        let unused = 32 - self.bits();
-        match self {
-            Self::U8 | Self::U4 => (word << unused >> unused).cast_signed(),
-            _ => word.cast_signed() << unused >> unused,
-        }
-    }
-}
-
-/// The nonzero elements of a sparse matrix A.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Sparsity {
-    /// Which lanes hold the metadata (PTX ISA, "Sparse matrix storage").
-    selector: usize,
-    /// Elements of a group of A, and of those, the ones that are stored: 4 and 2, or 8 and 4 in pairs, or 2 and 1.
-    group: usize,
-}
+use crate::semantics::lane::{OperandRef, OperandSlot, RM, RN, RP, RZ, fma64, payload64};
 
 /// How products are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -238,43 +164,6 @@ pub fn outer(shape: Shape, e: Element) -> Axes {
     }
 }
 
-/// The types of D, A, B and C.
-fn element_types(i: &Instr) -> Option<[Element; 4]> {
-    use Element::{BF16, Bits, E4M3, E5M2, F16, F32, F64, S4, S8, S32, TF32, U4, U8};
-    // The types that are no types of registers are words.
-    let mut narrow = i.mods.other.iter().filter_map(|w| match w {
-        Word::S4 => Some(S4),
-        Word::U4 => Some(U4),
-        Word::B1 => Some(Bits),
-        _ => None,
-    });
-    if let (Some(a), Some(b)) = (narrow.next(), narrow.next()) {
-        return Some([S32, a, b, S32]);
-    }
-    let of = |ty: &Type| {
-        Some(match ty {
-            Type::F16 => F16,
-            Type::BF16 => BF16,
-            Type::TF32 => TF32,
-            Type::F32 => F32,
-            Type::F64 => F64,
-            Type::E4M3 => E4M3,
-            Type::E5M2 => E5M2,
-            Type::S32 => S32,
-            Type::S8 => S8,
-            Type::U8 => U8,
-            _ => return None,
-        })
-    };
-    let types: Vec<Element> = i.types.iter().map(of).collect::<Option<_>>()?;
-    match types[..] {
-        [d, a, b, c] => Some([d, a, b, c]),
-        // `wmma.mma` of half-precision matrices names the accumulators only.
-        [d, c] => Some([d, F16, F16, c]),
-        _ => None,
-    }
-}
-
 /// # Safety
 /// As [`super::super::WarpFn`].
 unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>> {
@@ -333,41 +222,6 @@ pub unsafe fn write_row(warp: &mut dyn Warp, at: u32, e: Element, values: &[u64;
             Element::F64 => set_row_64(warp, at, values),
             _ => set_row(warp, at, &values.map(|v| v as u32)),
         }
-    }
-}
-
-impl Sparsity {
-    /// The column of A, which is the row of B, of each stored element.
-    fn columns(self, a: &Fragment, e: Element, metadata: &[u32; 32]) -> Vec<u16> {
-        let groups = a.columns / (self.group / 2);
-        // Four bits for each group of a row.
-        let bits_of_row = 4 * groups;
-        let wide = matches!(e, Element::F16 | Element::BF16 | Element::TF32);
-        let mut out = Vec::with_capacity(a.rows * a.columns);
-        for r in 0..a.rows {
-            let (quad, upper) = (4 * (r % 8), r / 8);
-            for n in 0..groups {
-                let bit = 4 * n;
-                let (lane, bit) = match (bits_of_row, wide) {
-                    (16, _) => (quad + self.selector, bit + 16 * upper),
-                    (_, true) => (quad + 2 * self.selector + bit / 16, bit % 16 + 16 * upper),
-                    (32, false) => (quad + 2 * self.selector + upper, bit),
-                    (_, false) => (quad + upper + 2 * (bit / 32), bit % 32),
-                };
-                let found = metadata[lane & 31] >> bit & 15;
-                let (first, second) = ((found & 3) as u16, (found >> 2) as u16);
-                let at = (self.group * n) as u16;
-                match self.group {
-                    2 => out.push(at + u16::from(found == 0b1110)),
-                    4 => out.extend([at + first, at + second]),
-                    _ => out.extend([first, second].iter().flat_map(|pair| {
-                        let at = at + 2 * pair;
-                        [at, at + 1]
-                    })),
-                }
-            }
-        }
-        out
     }
 }
 

@@ -5,8 +5,8 @@ use cupyrite_ptx::ir::{Instr, Type, Word};
 use half::f16;
 
 use super::super::{Detail, Operands, Selected, Warp, row, set_row};
+use super::element::Element;
 use super::float::{half_bits, single_bits};
-use super::multiply::Element;
 use super::{elements, slot_type};
 use crate::fault::LaneFault;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{Instr, Operand, Type, Word};
 
 use super::super::{Detail, Operands, Selected, Warp, row};
+use super::element::Element;
 use super::fragment::{Axes, Fragment};
-use super::multiply::{Element, outer, read_row, write_row};
+use super::multiply::{outer, read_row, write_row};
 use super::{elements, shape, slot_type};
 use crate::fault::LaneFault;
 use crate::semantics::lane::{OperandRef, OperandSlot};
