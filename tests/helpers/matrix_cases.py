@@ -23,7 +23,15 @@ COUNT = BLOCKS * GROUPS
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "e4m3": 8, "e5m2": 8}
 BITS |= {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}
 # Bits of the exponent and of the fraction.
-FLOATS = {"f16": (5, 10), "bf16": (8, 7), "tf32": (8, 23), "f32": (8, 23), "f64": (11, 52), "e4m3": (4, 3), "e5m2": (5, 2)}
+FLOATS = {
+    "f16": (5, 10),
+    "bf16": (8, 7),
+    "tf32": (8, 23),
+    "f32": (8, 23),
+    "f64": (11, 52),
+    "e4m3": (4, 3),
+    "e5m2": (5, 2),
+}
 
 
 class Random:
@@ -120,7 +128,10 @@ class Mma:
 
     def ptx(self):
         lines = [f".version {self.version}", f".target {self.target}", ".address_size 64"]
-        lines += [".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pe, .param .u64 pd)", "{"]
+        lines += [
+            ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pe, .param .u64 pd)",
+            "{",
+        ]
         lines += [".reg .b32 %e, %i, %block, %lane; .reg .b64 %p, %q;"]
         lines += ["mov.u32 %block, %ctaid.x; mov.u32 %lane, %tid.x;"]
         for name, kind, count in zip("dabc", self.kinds, self.registers, strict=True):
@@ -139,7 +150,9 @@ class Mma:
         lines += [f"{self.spelling} {d}, {a}, {b}, {c}{metadata};"]
         kind, count = self.kinds[0], self.registers[0]
         size = 8 if kind == "f64" else 4
-        lines += ["ld.param.u64 %q, [pd]; mad.lo.u32 %i, %block, " + f"{32 * count}, %lane; mad.wide.u32 %q, %i, {size}, %q;"]
+        lines += [
+            "ld.param.u64 %q, [pd]; mad.lo.u32 %i, %block, " + f"{32 * count}, %lane; mad.wide.u32 %q, %i, {size}, %q;"
+        ]
         lines += [f"st.global.{register_type(kind)} [%q+{32 * size * n}], %d{n};" for n in range(count)]
         return "\n".join([*lines, "ret;", "}", ""])
 
@@ -197,7 +210,10 @@ class Wmma:
         m, n, k = self.shape
         shape = f"m{m}n{n}k{k}"
         lines = [".version 8.7", f".target {self.target}", ".address_size 64"]
-        lines += [".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd, .param .u64 pf)", "{"]
+        lines += [
+            ".visible .entry k(.param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pd, .param .u64 pf)",
+            "{",
+        ]
         lines += [".reg .b32 %i, %block, %lane, %stride; .reg .b64 %p, %f;"]
         lines += ["mov.u32 %block, %ctaid.x; mov.u32 %lane, %tid.x; ld.param.u64 %f, [pf];"]
         count = sum(self.fragment(name)[1] for name in "abc")
@@ -218,7 +234,9 @@ class Wmma:
                 lines += [f"{self.spelling} {list_}, {a}, {b}, {c};"]
                 lines += [f"wmma.store.d.sync.aligned.row.{shape}.global.{kind} [%p], {list_}, %stride;"]
                 continue
-            lines += [f"wmma.load.{name}.sync.aligned.{self.layout(name)}.{shape}.global.{kind} {list_}, [%p], %stride;"]
+            lines += [
+                f"wmma.load.{name}.sync.aligned.{self.layout(name)}.{shape}.global.{kind} {list_}, [%p], %stride;"
+            ]
             for register in range(registers):
                 lines += [f"st.global.{register_type(kind)} [%f+{256 * at}], %{name}{register};"]
                 at += 1
@@ -239,6 +257,101 @@ class Wmma:
         Module(self.ptx().encode()).launch("k", COUNT, 32, *arrays)
         synchronize()
         return digests(arrays[3].get()) + digests(arrays[4].get())
+
+
+class Wgmma:
+    """`wgmma` of one warpgroup. Its matrices are in shared memory, A possibly in registers; both parts of shared memory are
+    random, so that the layout decides which elements are used.
+    """
+
+    # Bytes for matrix A and for matrix B.
+    A_BYTES, B_BYTES = 8192, 32768
+    # In descriptors: the codes of swizzles by their width in bytes.
+    SWIZZLES = {0: 0, 128: 1, 64: 2, 32: 3}
+    BLOCKS = 2
+
+    def __init__(
+        self, n, kinds, *, registers=False, a=(0, "k"), b=(0, "k"), scales=None, options="", add=True, tail=""
+    ):
+        self.n, self.kinds, self.in_registers, self.a, self.b, self.add = n, kinds, registers, a, b, add
+        d, kind_a, kind_b = kinds
+        k = 256 // BITS[kind_a]
+        self.spelling = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}{options}.{d}.{kind_a}.{kind_b}{tail}"
+        self.count = n * (BITS[d] // 16) // 4
+        immediates = []
+        if kind_a in FLOATS:
+            immediates += scales or (1, 1)
+        if kind_a in ("f16", "bf16"):
+            immediates += [int(b[1] != "k")] if registers else [int(a[1] != "k"), int(b[1] != "k")]
+        self.immediates = "".join(f", {value}" for value in immediates)
+        place = "registers" if registers else "{} {}".format(*a)
+        self.id = f"{self.spelling} {place}, {b[0]} {b[1]}{self.immediates}{'' if add else ' zeroed'}"
+
+    def descriptor(self, layout):
+        """The constant bits: strides and swizzle."""
+        swizzle, major = layout
+        # The strides between tiles along the leading and the other dimension, in bytes.
+        if major == "k":
+            leading, stride = (128, 256) if swizzle == 0 else (16, 8 * swizzle)
+        else:
+            leading, stride = (4096, 128) if swizzle == 0 else (16 * swizzle, 8 * swizzle)
+        return leading >> 4 << 16 | stride >> 4 << 32 | self.SWIZZLES[swizzle] << 62
+
+    def ptx(self):
+        register = "f32" if self.kinds[0] == "f32" else "b32"
+        shared = (self.A_BYTES + self.B_BYTES) // 4
+        lines = [".version 8.0", ".target sm_90a", ".address_size 64"]
+        lines += [f".visible .entry k(.param .u64 pa, .param .u64 ps, .param .u64 pc, .param .u64 pd)", "{"]
+        lines += [f".shared .align 1024 .b8 memory[{4 * shared}];"]
+        lines += [".reg .pred %more, %add; .reg .b32 %i, %s, %w, %block, %lane, %a<4>; .reg .b64 %p, %q, %da, %db;"]
+        lines += [f".reg .{register} %d<{self.count}>;"]
+        lines += ["mov.u32 %block, %ctaid.x; mov.u32 %lane, %tid.x; mov.u32 %i, %lane;"]
+        lines += [f"ld.param.u64 %p, [ps]; mul.wide.u32 %q, %block, {4 * shared}; add.u64 %p, %p, %q;"]
+        lines += ["NEXT: mul.wide.u32 %q, %i, 4; add.u64 %q, %p, %q; ld.global.u32 %w, [%q];"]
+        lines += ["mov.u32 %s, memory; mad.lo.u32 %s, %i, 4, %s; st.shared.u32 [%s], %w;"]
+        lines += [f"add.u32 %i, %i, 128; setp.lt.u32 %more, %i, {shared}; @%more bra NEXT;"]
+        lines += ["ld.param.u64 %p, [pa]; mad.lo.u32 %i, %block, 512, %lane; mad.wide.u32 %p, %i, 4, %p;"]
+        lines += [f"ld.global.u32 %a{n}, [%p+{512 * n}];" for n in range(4)]
+        lines += [
+            f"ld.param.u64 %p, [pc]; mad.lo.u32 %i, %block, {128 * self.count}, %lane; mad.wide.u32 %p, %i, 4, %p;"
+        ]
+        lines += [f"ld.global.{register} %d{n}, [%p+{512 * n}];" for n in range(self.count)]
+        for name, offset, layout in (("a", 0, self.a), ("b", self.A_BYTES, self.b)):
+            lines += [f"mov.u32 %s, memory; add.u32 %s, %s, {offset}; shr.u32 %s, %s, 4; cvt.u64.u32 %d{name}, %s;"]
+            lines += [f"or.b64 %d{name}, %d{name}, {self.descriptor(layout)};"]
+        a = register_list("a", 4) if self.in_registers else "%da"
+        lines += [f"setp.ne.u32 %add, %block, {'0x7fffffff' if self.add else '%block'};"]
+        lines += ["fence.proxy.async.shared::cta; bar.sync 0; wgmma.fence.sync.aligned;"]
+        lines += [f"{self.spelling} {register_list('d', self.count)}, {a}, %db, %add{self.immediates};"]
+        lines += ["wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"]
+        lines += [
+            f"ld.param.u64 %p, [pd]; mad.lo.u32 %i, %block, {128 * self.count}, %lane; mad.wide.u32 %p, %i, 4, %p;"
+        ]
+        lines += [f"st.global.{register} [%p+{512 * n}], %d{n};" for n in range(self.count)]
+        return "\n".join([*lines, "ret;", "}", ""])
+
+    def operands(self):
+        d, a, b = self.kinds
+
+        def words(name, kind, count):
+            random = Random(f"{self.id} {name}")
+            groups = [random.elements(kind, group, self.BLOCKS, count * 32 // BITS[kind]) for group in range(GROUPS)]
+            return packed(np.concatenate(groups), BITS[kind])
+
+        c = words("c", d, 128 * self.count)
+        c[-self.BLOCKS :] = 0
+        shared = np.concatenate([words("a", a, self.A_BYTES // 4), words("b", b, self.B_BYTES // 4)], axis=1)
+        return words("registers", a, 512), shared, c
+
+    def results(self):
+        operands = self.operands()
+        arrays = [DeviceArray(np.ascontiguousarray(array)) for array in (*operands, np.zeros_like(operands[-1]))]
+        Module(self.ptx().encode()).launch("k", self.BLOCKS * GROUPS, 128, *arrays)
+        synchronize()
+        return arrays[-1].get()
+
+    def run(self):
+        return digests(self.results())
 
 
 def extents(shape):
@@ -316,7 +429,29 @@ def _wmma():
         yield Wmma((8, 8, 128), ("row", "col"), kinds, ".s32.b1.b1.s32", operation=f"mma.{operation}.popc")
 
 
-CASES = [*_dense(), *_sparse(), *_wmma()]
+def _wgmma():
+    for n in (8, 24, 96, 256):
+        yield Wgmma(n, ("f32", "f16", "f16"))
+        yield Wgmma(n, ("f16", "f16", "f16"))
+    for swizzle in (0, 32, 64, 128):
+        for a, b in itertools.product(("k", "mn"), repeat=2):
+            yield Wgmma(64, ("f32", "bf16", "bf16"), a=(swizzle, a), b=(swizzle, b))
+        yield Wgmma(64, ("f32", "f16", "f16"), registers=True, b=(swizzle, "mn"))
+        yield Wgmma(128, ("f32", "tf32", "tf32"), a=(swizzle, "k"), b=(swizzle, "k"))
+    for registers in (False, True):
+        yield Wgmma(64, ("f32", "f16", "f16"), registers=registers, scales=(-1, 1))
+        yield Wgmma(64, ("f16", "f16", "f16"), registers=registers, scales=(1, -1), add=False)
+        yield Wgmma(64, ("f32", "tf32", "tf32"), registers=registers, add=False)
+        for a, b in itertools.product(("e4m3", "e5m2"), repeat=2):
+            yield Wgmma(64, ("f32", a, b), registers=registers)
+            yield Wgmma(64, ("f16", a, b), registers=registers)
+        for kind in ("s8", "u8"):
+            yield Wgmma(64, ("s32", kind, kind), registers=registers)
+            yield Wgmma(64, ("s32", kind, kind), registers=registers, options=".satfinite", b=(128, "k"))
+        yield Wgmma(64, ("s32", "b1", "b1"), registers=registers, tail=".and.popc")
+
+
+CASES = [*_dense(), *_sparse(), *_wmma(), *_wgmma()]
 
 
 def main():

@@ -47,7 +47,7 @@ pub unsafe fn run(
     let (space, at) = match &call.address {
         // SAFETY: the address is a slot of the register file.
         Some(a) => (a.space, unsafe { addresses(regs, a) }),
-        None => (MemSpace::Generic, [0; LANES]),
+        None => (MemSpace::Shared, [0; LANES]),
     };
     let mut state = Caller {
         cx,
@@ -105,6 +105,10 @@ impl<M: MemoryModel> warp::Warp for Caller<'_, '_, M> {
 
     fn active(&self) -> u32 {
         self.active
+    }
+
+    fn rank(&self) -> u32 {
+        self.cx.warp
     }
 
     fn addresses(&self) -> &[u64; LANES] {

@@ -13,7 +13,7 @@ use cupyrite_ptx::ir::Instr;
 
 use super::lane::{OperandSlot, Slot};
 use crate::fault::LaneFault;
-use matrix::{Multiply, QuadPairs, Tile};
+use matrix::{Multiply, QuadPairs, Tile, Warpgroup};
 
 /// The warp that executes a warp function.
 pub trait Warp {
@@ -23,10 +23,13 @@ pub trait Warp {
     /// The lanes that execute the instruction: all that have not exited, unless the kernel violates `.aligned`.
     fn active(&self) -> u32;
 
+    /// Its index in the block.
+    fn rank(&self) -> u32;
+
     /// The address operand in each lane.
     fn addresses(&self) -> &[u64; 32];
 
-    /// Loads up to 16 bytes, aligned to their number, from the state space of the address operand.
+    /// Loads up to 16 bytes, aligned to their number, from the state space of the address operand; from shared memory if there is none.
     ///
     /// # Errors
     /// The fault of a refused access.
@@ -74,6 +77,8 @@ pub enum Detail {
     QuadPairs(QuadPairs),
     /// `wmma.load`, `wmma.store`.
     Tile(Arc<Tile>),
+    /// `wgmma.mma_async`.
+    Warpgroup(Arc<Warpgroup>),
 }
 
 /// The warp function selected for an instruction.
@@ -128,6 +133,15 @@ pub unsafe fn set_row(warp: &mut dyn Warp, at: u32, values: &[u32; 32]) {
             *to = *from;
         }
     }
+}
+
+/// Reads a predicate slot of a warp's register file: a mask of lanes.
+///
+/// # Safety
+/// `at` is such a slot.
+pub unsafe fn mask(warp: &mut dyn Warp, at: u32) -> u32 {
+    // SAFETY: as for `row`.
+    unsafe { *warp.registers().add(at as usize).cast() }
 }
 
 /// Reads a 64-bit slot of a warp's register file.

@@ -101,6 +101,8 @@ pub fn element_types(i: &Instr) -> Option<[Element; 4]> {
     let types: Vec<Element> = i.types.iter().map(of).collect::<Option<_>>()?;
     match types[..] {
         [d, a, b, c] => Some([d, a, b, c]),
+        // `wgmma` adds to D.
+        [d, a, b] => Some([d, a, b, d]),
         // `wmma.mma` of half-precision matrices names the accumulators only.
         [d, c] => Some([d, F16, F16, c]),
         _ => None,

@@ -1,7 +1,7 @@
 //! Sums of products as tensor cores compute them.
 //!
-//! All terms of a sum, the products and the accumulator, are aligned to the largest exponent among them and truncated to two
-//! bits behind those of single precision. The exponent of a product is the sum of those of its factors; zeros have none. The sum
+//! All terms of a sum, the products and the accumulator, are aligned to the largest exponent among them and truncated, usually to
+//! two bits behind those of single precision. The exponent of a product is the sum of those of its factors; zeros have none. The sum
 //! of the aligned terms is exact. It is truncated to single precision, or rounded to the nearest half.
 //!
 //! Read off an H100: `tests/cpu_device/test_matrices.py` compares every form with a GPU, bit by bit.
@@ -10,8 +10,27 @@ use std::array::from_fn;
 
 use half::f16;
 
-/// Bits behind the point of the aligned terms.
-const POINT: u32 = 23 + 2;
+/// What a sum keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Precision {
+    /// Bits behind the point of the aligned terms.
+    point: u32,
+    /// Bits of the fraction of a result in single precision.
+    fraction: u32,
+}
+
+impl Precision {
+    /// Two bits behind those of single precision.
+    pub const FINE: Self = Self {
+        point: 23 + 2,
+        fraction: 23,
+    };
+    /// That of `wgmma` for numbers of eight bits.
+    pub const COARSE: Self = Self {
+        point: 13,
+        fraction: 13,
+    };
+}
 
 /// The exponent of zero: lower than that of any term.
 const NO_EXPONENT: i32 = -400;
@@ -164,9 +183,12 @@ impl Numbers {
     }
 }
 
-/// Significands shifted to the left and then to the right, toward zero. They have at most two bits before the point.
+/// Significands with the point moved from one bit to another, and then shifted to the right, toward zero. They have at most two bits
+/// before the point.
 #[inline(always)]
-fn align(significand: [i32; WIDE], left: u32, right: [i32; WIDE]) -> [i32; WIDE] {
+fn align(significand: [i32; WIDE], from: u32, to: u32, right: [i32; WIDE]) -> [i32; WIDE] {
+    let (left, more) = (to.saturating_sub(from), from.saturating_sub(to));
+    let right = right.map(|shift| shift.saturating_add_unsigned(more));
     // In this form, the compiler uses vector instructions.
     let sign = significand.map(|s| s >> 31);
     let magnitude: [u32; WIDE] = from_fn(|n| ((significand[n] ^ sign[n]) - sign[n]) as u32);
@@ -190,10 +212,12 @@ pub struct Sum<'a> {
     pub columns: usize,
     /// First of the eight columns.
     pub column: usize,
+    /// What the sums keep.
+    pub precision: Precision,
 }
 
 impl Sum<'_> {
-    /// Adds the products of the positions in `terms`, 16 at most, to the elements of `c` from `c_from` on. The results are exact
+    /// Adds the products of the positions in `terms` to the elements of `c` from `c_from` on. The results are exact
     /// sums of aligned terms. Infinities and NaNs count as finite numbers.
     #[inline(always)]
     fn aligned(&self, terms: &[u16], c: &Numbers, c_from: usize) -> [f64; WIDE] {
@@ -210,9 +234,10 @@ impl Sum<'_> {
         let c_significand = Numbers::eight(&c.significand, c_from);
         let c_exponent = Numbers::eight(&c.exponent, c_from);
         let right = from_fn(|n| largest[n] - c_exponent[n]);
-        let term = align(c_significand, POINT - c.format.fraction, right);
+        let Precision { point, .. } = self.precision;
+        let term = align(c_significand, c.format.fraction, point, right);
         let mut sum = term.map(f64::from);
-        let left = POINT - 2 * self.a.format.fraction;
+        let point_of_product = 2 * self.a.format.fraction;
         // Eight terms of 28 bits fit in 32.
         for terms in terms.chunks(8) {
             let mut part = [0i32; WIDE];
@@ -223,12 +248,12 @@ impl Sum<'_> {
                 let b_exponent = Numbers::eight(&self.b.exponent, b_at(k));
                 let right = from_fn(|n| largest[n] - exponent - b_exponent[n]);
                 let product = b_significand.map(|b| significand * b);
-                let term = align(product, left, right);
+                let term = align(product, point_of_product, point, right);
                 part = from_fn(|n| part[n] + term[n]);
             }
             sum = from_fn(|n| sum[n] + f64::from(part[n]));
         }
-        from_fn(|n| sum[n] * power_of_two(largest[n].max(NO_EXPONENT) - POINT.cast_signed()))
+        from_fn(|n| sum[n] * power_of_two(largest[n].max(NO_EXPONENT) - point.cast_signed()))
     }
 
     /// [`Self::aligned`], in the format of the accumulators: truncated to single precision, or the nearest half.
@@ -242,7 +267,8 @@ impl Sum<'_> {
                 bits => bits,
             })
         } else {
-            sums.map(truncated)
+            let unused = 23 - self.precision.fraction;
+            sums.map(|sum| truncated(sum) >> unused << unused)
         };
         if self.a.special || self.b.special || c.special {
             self.replace_specials(terms, c, c_from, &mut bits);

@@ -1,4 +1,4 @@
-//! Matrix instructions: `mma`, `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
+//! Matrix instructions: `mma`, `wmma`, `wgmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
 
 mod element;
 mod float;
@@ -7,12 +7,14 @@ mod multiply;
 mod quad;
 mod sparse;
 mod tile;
+mod wgmma;
 mod wmma;
 
 use cupyrite_ptx::ir::{Instr, Op, Operand, Type, Word};
 
 pub use multiply::Multiply;
 pub use quad::QuadPairs;
+pub use wgmma::Warpgroup;
 pub use wmma::Tile;
 
 use super::Selected;
@@ -25,6 +27,7 @@ pub fn select(i: &Instr) -> Option<Selected> {
         Op::Mma => multiply::select(i),
         Op::Wmma if i.mods.has(Word::Load) || i.mods.has(Word::Store) => wmma::select(i),
         Op::Wmma => multiply::select(i),
+        Op::Wgmma => wgmma::select(i),
         Op::Ldmatrix => tile::load(i),
         Op::Stmatrix => tile::store(i),
         Op::Movmatrix => tile::transpose(i),

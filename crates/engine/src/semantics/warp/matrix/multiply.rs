@@ -6,7 +6,7 @@ use cupyrite_ptx::ir::{Instr, Op, Operand, Rounding, Type, Word};
 
 use super::super::{Detail, Operands, Selected, Warp, row, row_64, set_row, set_row_64};
 use super::element::{Element, element_types};
-use super::float::{Format, Numbers, Sum, WIDE, nearest, single_bits};
+use super::float::{Format, Numbers, Precision, Sum, WIDE, nearest, single_bits};
 use super::fragment::{Axes, Fragment};
 use super::sparse::Sparsity;
 use super::{Shape, elements, shape, slot_type};
@@ -15,9 +15,11 @@ use crate::semantics::lane::{OperandRef, OperandSlot, RM, RN, RP, RZ, fma64, pay
 
 /// How products are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Arithmetic {
+pub enum Arithmetic {
     /// [`Sum::rounded`] of this many positions, which are the accumulator of the next.
     Aligned { step: usize },
+    /// As `Aligned`, with [`Precision::COARSE`].
+    Coarse { step: usize },
     /// The numbers of eight bits are converted to half precision and multiplied in two steps: the first two of every four
     /// positions, then the others. The accumulator is added last.
     Eight,
@@ -46,7 +48,7 @@ pub struct Multiply {
 pub fn select(i: &Instr) -> Option<Selected> {
     let shape = shape(i)?;
     let elements_of = element_types(i)?;
-    let [d, a, b, c] = elements_of;
+    let [d, a, _, c] = elements_of;
     let sparse = i.mods.has(Word::Sp) || i.mods.has(Word::SpOrderedMetadata);
     if (shape.m, shape.n, shape.k) == (8, 8, 4) && a == Element::F16 {
         return super::quad::select(i, c, d);
@@ -55,30 +57,6 @@ pub fn select(i: &Instr) -> Option<Selected> {
         Operand::Vector(list) => Some(list.len()),
         _ => Some(1),
     };
-    let k = if a == Element::Bits {
-        shape.k / 32
-    } else {
-        shape.k
-    };
-    let stored = if sparse { k / 2 } else { k };
-    let inner = |e: Element, group, depth, group_first, by_row| Axes {
-        group,
-        depth,
-        run: (32 / e.bits()).max(1) as usize,
-        packed: (32 / e.bits()).max(1) as usize,
-        group_first,
-        by_row,
-    };
-    let fragments = [
-        Fragment::new(outer(shape, d), count(0)?, d.bits()),
-        Fragment::new(inner(a, shape.m, stored, true, true), count(1)?, a.bits()),
-        Fragment::new(
-            inner(b, shape.n, k, shape.n == 32, false),
-            count(2)?,
-            b.bits(),
-        ),
-        Fragment::new(outer(shape, c), count(3)?, c.bits()),
-    ];
     let arithmetic = match a {
         Element::E4M3 | Element::E5M2 => Arithmetic::Eight,
         Element::F64 => Arithmetic::Double(match i.mods.rounding {
@@ -96,7 +74,7 @@ pub fn select(i: &Instr) -> Option<Selected> {
         _ => Arithmetic::Aligned {
             step: match (i.op, a) {
                 (Op::Wmma, Element::TF32) => 4,
-                _ => stored,
+                _ => shape.k,
             },
         },
     };
@@ -112,17 +90,6 @@ pub fn select(i: &Instr) -> Option<Selected> {
         }),
         (true, _) => return None,
     };
-    let terms = 0..stored as u16;
-    let steps = match arithmetic {
-        Arithmetic::Aligned { step } => {
-            let all: Vec<u16> = terms.clone().collect();
-            all.chunks(step).map(<[u16]>::to_vec).collect()
-        }
-        _ => {
-            let (first, second) = terms.clone().partition(|k| k % 4 < 2);
-            vec![first, second]
-        }
-    };
     let operand = |k: usize| elements(i, k as u8, count(k)? as u8, slot_type(elements_of[k]));
     let mut srcs = operand(1)?;
     srcs.extend(operand(2)?);
@@ -130,19 +97,14 @@ pub fn select(i: &Instr) -> Option<Selected> {
     if sparse {
         srcs.push(OperandSlot::new(OperandRef::Operand(4), Type::B32));
     }
+    let registers = [count(0)?, count(1)?, count(2)?, count(3)?];
+    let product = Multiply::new(shape, elements_of, registers, arithmetic, sparsity);
     Some(Selected {
         run: multiply,
         dsts: operand(0)?,
         srcs,
         address: None,
-        detail: Detail::Multiply(Arc::new(Multiply {
-            elements: elements_of,
-            fragments,
-            arithmetic,
-            sparsity,
-            columns: (0..shape.m).flat_map(|_| terms.clone()).collect(),
-            steps,
-        })),
+        detail: Detail::Multiply(Arc::new(product)),
     })
 }
 
@@ -226,12 +188,67 @@ pub unsafe fn write_row(warp: &mut dyn Warp, at: u32, e: Element, values: &[u64;
 }
 
 /// The most registers of an operand.
-const REGISTERS: usize = 8;
+pub const REGISTERS: usize = 8;
 
 /// The most elements of a matrix of integers.
 const INTEGERS: usize = 1024;
 
 impl Multiply {
+    /// The product of this shape. `elements` and `registers` are those of D, A, B and C.
+    pub(super) fn new(
+        shape: Shape,
+        elements: [Element; 4],
+        registers: [usize; 4],
+        arithmetic: Arithmetic,
+        sparsity: Option<Sparsity>,
+    ) -> Self {
+        let [d, a, b, c] = elements;
+        let k = match a {
+            Element::Bits => shape.k / 32,
+            _ => shape.k,
+        };
+        let stored = if sparsity.is_some() { k / 2 } else { k };
+        let inner = |e: Element, group, depth, group_first, by_row| Axes {
+            group,
+            depth,
+            run: (32 / e.bits()).max(1) as usize,
+            packed: (32 / e.bits()).max(1) as usize,
+            group_first,
+            by_row,
+        };
+        let axes = [
+            outer(shape, d),
+            inner(a, shape.m, stored, true, true),
+            inner(b, shape.n, k, shape.n == 32, false),
+            outer(shape, c),
+        ];
+        let fragment = |n: usize| Fragment::new(axes[n], registers[n], elements[n].bits());
+        let terms = 0..stored as u16;
+        let steps = match arithmetic {
+            Arithmetic::Aligned { step } | Arithmetic::Coarse { step } => {
+                let all: Vec<u16> = terms.clone().collect();
+                all.chunks(step).map(<[u16]>::to_vec).collect()
+            }
+            _ => {
+                let (first, second) = terms.clone().partition(|k| k % 4 < 2);
+                vec![first, second]
+            }
+        };
+        Self {
+            elements,
+            fragments: [fragment(0), fragment(1), fragment(2), fragment(3)],
+            arithmetic,
+            sparsity,
+            columns: (0..shape.m).flat_map(|_| terms.clone()).collect(),
+            steps,
+        }
+    }
+
+    /// The product of a matrix A that is not sparse: the registers of D from those of A, B and C.
+    pub fn of_registers(&self, rows: &[[u32; 32]]) -> [[u32; 32]; REGISTERS] {
+        self.product(rows, &self.columns)
+    }
+
     /// The registers of D from those of A, B and C. `columns` has the row of B that each element of A is multiplied with.
     fn product(&self, rows: &[[u32; 32]], columns: &[u16]) -> [[u32; 32]; REGISTERS] {
         #[cfg(target_arch = "x86_64")]
@@ -292,6 +309,10 @@ impl Multiply {
         };
         let c = numbers(fragment_c, c_rows, of_c, format);
         let eight = self.arithmetic == Arithmetic::Eight;
+        let precision = match self.arithmetic {
+            Arithmetic::Coarse { .. } => Precision::COARSE,
+            _ => Precision::FINE,
+        };
         let zeros = Numbers::zeros(format);
         let mut between = Numbers::zeros(format);
         let mut result = [0; RESULTS];
@@ -304,6 +325,7 @@ impl Multiply {
                     b: &b,
                     columns: n,
                     column,
+                    precision,
                 };
                 let at = r * n + column;
                 let (c_first, from) = if eight { (&zeros, 0) } else { (&c, at) };

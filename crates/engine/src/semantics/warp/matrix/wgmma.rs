@@ -1,0 +1,268 @@
+//! `wgmma`: products of the four warps of a warpgroup, of matrices in shared memory.
+//!
+//! Each warp computes 16 rows of the result, eight columns at a time, as `mma` does. A kernel waits before it changes the operands,
+//! so that a product is complete when it is issued: fences, groups and waits have nothing to do.
+
+use std::sync::Arc;
+
+use cupyrite_ptx::ir::{Instr, Operand, Type, Word};
+
+use super::super::{Detail, Operands, Selected, Warp, mask, row, row_64, set_row};
+use super::element::{Element, element_types};
+use super::multiply::{Arithmetic, Multiply, REGISTERS};
+use super::{Shape, elements, shape, slot_type};
+use crate::fault::{FaultDetail, FaultKind, LaneFault};
+use crate::semantics::lane::{OperandRef, OperandSlot};
+
+/// A product with its operands.
+#[derive(Debug)]
+pub struct Warpgroup {
+    /// The product of 16 rows and eight columns.
+    product: Multiply,
+    /// Registers of D that hold eight columns.
+    registers_of_eight: usize,
+    /// Whether A is in registers, not in shared memory.
+    a_in_registers: bool,
+    /// Whether the elements of a column of A, or of a row of B, are contiguous, not those of a row or column.
+    transposed: [bool; 2],
+    /// The bits of A that change if the products are negated.
+    negated: u32,
+}
+
+/// Selects the function.
+pub fn select(i: &Instr) -> Option<Selected> {
+    if !i.mods.has(Word::MmaAsync) {
+        return Some(Selected {
+            run: nothing,
+            dsts: Vec::new(),
+            srcs: Vec::new(),
+            address: None,
+            detail: Detail::None,
+        });
+    }
+    let shape = shape(i)?;
+    let [d, a, b, _] = element_types(i)?;
+    let vector = |k: usize| match i.operands.get(k) {
+        Some(Operand::Vector(list)) => Some(list.len()),
+        _ => None,
+    };
+    let registers = vector(0)?;
+    let a_in_registers = vector(1).is_some();
+    let immediates: Vec<i64> = i.operands[4.min(i.operands.len())..]
+        .iter()
+        .map(|o| match o {
+            Operand::Int(v) => Some(*v),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    let transposed = match immediates[..] {
+        [_, _, a, b] => [a != 0, b != 0],
+        [_, _, b] => [false, b != 0],
+        _ => [false; 2],
+    };
+    let negative = matches!(immediates[..], [a, b, ..] if (a < 0) != (b < 0));
+    let sign = match a {
+        Element::F16 | Element::BF16 => 0x8000_8000,
+        Element::E4M3 | Element::E5M2 => 0x8080_8080,
+        _ => 0x8000_0000,
+    };
+    let arithmetic = match a {
+        Element::E4M3 | Element::E5M2 => Arithmetic::Coarse { step: shape.k },
+        Element::Bits => Arithmetic::Count { and: true },
+        Element::S8 | Element::U8 => Arithmetic::Integer {
+            saturate: i.mods.satfinite,
+        },
+        _ => Arithmetic::Aligned { step: shape.k },
+    };
+    let of_warp = Shape {
+        m: 16,
+        n: 8,
+        k: shape.k,
+    };
+    let of_d = if d == Element::F16 { 2 } else { 4 };
+    let product = Multiply::new(of_warp, [d, a, b, d], [of_d, 4, 2, of_d], arithmetic, None);
+    if registers * 8 != shape.n * of_d {
+        return None;
+    }
+    let dsts = elements(i, 0, u8::try_from(registers).ok()?, slot_type(d))?;
+    let operand = |k, ty| OperandSlot::new(OperandRef::Operand(k), ty);
+    let mut srcs = vec![operand(3, Type::Pred), operand(2, Type::B64)];
+    if a_in_registers {
+        srcs.extend(elements(i, 1, 4, Type::B32)?);
+    } else {
+        srcs.push(operand(1, Type::B64));
+    }
+    srcs.extend(dsts.iter().copied());
+    Some(Selected {
+        run: multiply,
+        dsts,
+        srcs,
+        address: None,
+        detail: Detail::Warpgroup(Arc::new(Warpgroup {
+            product,
+            registers_of_eight: of_d,
+            a_in_registers,
+            transposed,
+            negated: if negative { sign } else { 0 },
+        })),
+    })
+}
+
+/// # Safety
+/// None.
+unsafe fn nothing(_: &mut dyn Warp, _: &Operands) -> Result<(), Box<LaneFault>> {
+    Ok(())
+}
+
+/// The descriptor of a matrix in shared memory (PTX ISA, "Matrix Descriptor Format").
+#[derive(Clone, Copy)]
+struct Matrix {
+    start: u64,
+    leading: u64,
+    stride: u64,
+    /// Width of the swizzle in bytes; zero without one.
+    swizzle: u64,
+    transposed: bool,
+}
+
+impl Matrix {
+    fn new(bits: u64, transposed: bool) -> Result<Self, Box<LaneFault>> {
+        if bits >> 49 & 7 != 0 {
+            return Err(Box::new(LaneFault {
+                kind: FaultKind::IllegalInstruction,
+                lane: 0,
+                detail: FaultDetail::Text(
+                    "the CPU device does not implement the base offset of a matrix descriptor: align the matrix to its swizzle"
+                        .to_string(),
+                ),
+            }));
+        }
+        let field = |at: u32| (bits >> at & 0x3fff) << 4;
+        Ok(Self {
+            start: field(0),
+            leading: field(16),
+            stride: field(32),
+            swizzle: match bits >> 62 {
+                1 => 128,
+                2 => 64,
+                3 => 32,
+                _ => 0,
+            },
+            transposed,
+        })
+    }
+
+    /// Address of 16 bytes: half `part` of row `along` of A or column `along` of B; of a transposed matrix, part `along / 8` of
+    /// column or row `part`.
+    fn address(&self, along: u64, part: u64) -> u64 {
+        let &Self {
+            leading,
+            stride,
+            swizzle,
+            ..
+        } = self;
+        let offset = match (self.transposed, swizzle) {
+            (false, 0) => along / 8 * stride + part * leading + along % 8 * 16,
+            (false, _) => along / 8 * stride + along % 8 * swizzle + part * 16,
+            (true, 0) => along / 8 * stride + part / 8 * leading + part % 8 * 16,
+            (true, _) => {
+                let (unit, of_swizzle) = (along / 8, swizzle / 16);
+                unit % of_swizzle * 16
+                    + unit / of_swizzle * leading
+                    + part % 8 * swizzle
+                    + part / 8 * stride
+            }
+        };
+        let address = self.start + offset;
+        // The bits of the address above 128 bytes change those above 16.
+        let mask = (swizzle / 16).saturating_sub(1);
+        address ^ (address >> 7 & mask) << 4
+    }
+
+    /// The rows of A, or columns of B, from `from` on: eight of them, of 32 bytes.
+    fn eight(&self, warp: &mut dyn Warp, from: u64) -> Result<[[u32; 8]; 8], Box<LaneFault>> {
+        let mut lines = [[0u32; 8]; 8];
+        if self.transposed {
+            for part in 0..16 {
+                let bits = warp.load(0, self.address(from, part as u64), 16)?;
+                for (n, line) in lines.iter_mut().enumerate() {
+                    let element = (bits >> (16 * n)) as u32 & 0xffff;
+                    line[part / 2] |= element << (16 * (part % 2));
+                }
+            }
+        } else {
+            for (n, line) in lines.iter_mut().enumerate() {
+                for part in 0..2 {
+                    let bits = warp.load(0, self.address(from + n as u64, part as u64), 16)?;
+                    for (word, to) in line[4 * part..][..4].iter_mut().enumerate() {
+                        *to = (bits >> (32 * word)) as u32;
+                    }
+                }
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// A register of A or B from eight lines: word `lane % 4 + 4 * part` of line `lane / 4`.
+fn register(lines: &[[u32; 8]; 8], part: usize) -> [u32; 32] {
+    std::array::from_fn(|l| lines[l / 4][l % 4 + 4 * part])
+}
+
+/// # Safety
+/// As [`super::super::WarpFn`].
+unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>> {
+    let Detail::Warpgroup(of) = &operands.detail else {
+        return Ok(());
+    };
+    let first = warp.active().trailing_zeros() as usize & 31;
+    let [add, b, rest @ ..] = &operands.src[..] else {
+        return Ok(());
+    };
+    let (a, d) = rest.split_at(if of.a_in_registers { 4 } else { 1 });
+    // SAFETY: `select` has chosen a predicate, and a slot of 64 bits.
+    let (add, b) = unsafe { (mask(warp, *add) >> first & 1 != 0, row_64(warp, *b)[first]) };
+    let [a_transposed, b_transposed] = of.transposed;
+    let b = Matrix::new(b, b_transposed)?;
+    let mut rows = [[0; 32]; 6 + 4];
+    if of.a_in_registers {
+        for (to, at) in rows.iter_mut().zip(a) {
+            // SAFETY: `select` has chosen 32-bit slots.
+            *to = unsafe { row(warp, *at) };
+        }
+    } else {
+        // SAFETY: `select` has chosen a 64-bit slot.
+        let a = Matrix::new(unsafe { row_64(warp, a[0]) }[first], a_transposed)?;
+        let from = u64::from(warp.rank() % 4) * 16;
+        for half in 0..2 {
+            let lines = a.eight(warp, from + 8 * half as u64)?;
+            for part in 0..2 {
+                rows[half + 2 * part] = register(&lines, part);
+            }
+        }
+    }
+    for word in rows[..4].iter_mut().flatten() {
+        *word ^= of.negated;
+    }
+    let mut results: Vec<[u32; 32]> = Vec::with_capacity(d.len());
+    for (n, d) in d.chunks(of.registers_of_eight).enumerate() {
+        let lines = b.eight(warp, 8 * n as u64)?;
+        rows[4] = register(&lines, 0);
+        rows[5] = register(&lines, 1);
+        for (to, at) in rows[6..].iter_mut().zip(d) {
+            *to = if add {
+                // SAFETY: `select` has chosen 32-bit slots.
+                unsafe { row(warp, *at) }
+            } else {
+                [0; 32]
+            };
+        }
+        let product: [[u32; 32]; REGISTERS] = of.product.of_registers(&rows);
+        results.extend(&product[..d.len()]);
+    }
+    for (&at, values) in operands.dst.iter().zip(&results) {
+        // SAFETY: `select` has chosen 32-bit slots.
+        unsafe { set_row(warp, at, values) };
+    }
+    Ok(())
+}
