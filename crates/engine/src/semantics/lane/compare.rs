@@ -132,7 +132,7 @@ fn setp(i: &Instr, t: Type) -> Option<Selected> {
     let cmp = unsigned_order(i.mods.cmp?, t)?;
     let dual = matches!(i.operands.first(), Some(Operand::Pair(..)));
     if matches!(t, Type::F16x2 | Type::BF16x2) {
-        return setp_x2(i, t, cmp);
+        return setp_x2(i, t, cmp, dual);
     }
     if i.mods.bool_op.is_none() && !dual {
         let (code, imm) = setp_plain(t, cmp, i.mods.ftz)?;
@@ -238,8 +238,8 @@ fn unordered(t: Type, c: Cmp, ftz: bool) -> Option<OpFn> {
     })
 }
 
-/// `setp.f16x2 p|q, a, b`: one predicate per half, each combined with `c`.
-fn setp_x2(i: &Instr, t: Type, cmp: Cmp) -> Option<Selected> {
+/// `setp.f16x2 p|q, a, b`: one predicate per half, each combined with `c`. `p` alone is that of the lower half.
+fn setp_x2(i: &Instr, t: Type, cmp: Cmp, dual: bool) -> Option<Selected> {
     macro_rules! two {
         (|$x:ident| $e:expr) => {
             lane!(imm n; |a: u32, b: u32, c: bool| -> (bool, bool) {
@@ -256,7 +256,7 @@ fn setp_x2(i: &Instr, t: Type, cmp: Cmp) -> Option<Selected> {
         _ => two!(|x| half::bf16_to_f32(x)),
     };
     let mut s = Selected::new(code, Type::Pred, &[t, t, Type::Pred]);
-    dual_places(&mut s, i, true);
+    dual_places(&mut s, i, dual);
     Some(s.with_imm(cases(cmp) | combination(i)))
 }
 
@@ -265,9 +265,9 @@ fn set(i: &Instr, d: Type, t: Type) -> Option<Selected> {
     let cmp = unsigned_order(i.mods.cmp?, t)?;
     let ftz = i.mods.ftz;
     macro_rules! with {
-        ($o:ty, $yes:expr, $no:expr) => {
-            by_operand!(t, ftz, |R, conv| lane!(imm n; |a: R, b: R, c: bool| -> $o {
-                if combine(conv!(a).compare(conv!(b), n), c, n) { $yes } else { $no }
+        ($o:ty, |$n:ident| $yes:expr) => {
+            by_operand!(t, ftz, |R, conv| lane!(imm $n; |a: R, b: R, c: bool| -> $o {
+                if combine(conv!(a).compare(conv!(b), $n), c, $n) { $yes } else { 0 }
             }))
         };
     }
@@ -297,18 +297,22 @@ fn set(i: &Instr, d: Type, t: Type) -> Option<Selected> {
         ))),
         (Type::F16x2, Type::F16x2) => Some(with_x2!(0x3c00_u32, |x| half::f16_to_f32(x))),
         (Type::BF16x2, Type::BF16x2) => Some(with_x2!(0x3f80_u32, |x| half::bf16_to_f32(x))),
-        (Type::U32 | Type::S32 | Type::B32, _) => with!(u32, u32::MAX, 0),
-        (Type::U16 | Type::S16, Type::F16 | Type::BF16) => with!(u16, u16::MAX, 0),
-        (Type::F32, _) => with!(u32, 0x3f80_0000, 0),
-        (Type::F16, Type::F16) => with!(u16, 0x3c00, 0),
-        (Type::BF16, Type::BF16) => with!(u16, 0x3f80, 0),
+        (Type::U32 | Type::S32 | Type::B32, _) => with!(u32, |n| u32::MAX),
+        (Type::F32, _) => with!(u32, |n| 0x3f80_0000),
+        (Type::U16 | Type::S16 | Type::F16 | Type::BF16, _) => with!(u16, |n| (n >> 16) as u16),
         _ => None,
     }?;
     let mut s = Selected::new(code, d, &[t, t, Type::Pred]);
     if i.mods.bool_op.is_none() {
         s.srcs[2] = Some(OperandSlot::new(OperandRef::Scratch, Type::Pred));
     }
-    Some(s.with_imm(cases(cmp) | combination(i)))
+    // Results of 16 bits take their value for true from the upper half.
+    let yes = match d {
+        Type::F16 => 0x3c00,
+        Type::BF16 => 0x3f80,
+        _ => 0xffff,
+    };
+    Some(s.with_imm(cases(cmp) | combination(i) | yes << 16))
 }
 
 fn selp(t: Type) -> Option<OpFn> {
