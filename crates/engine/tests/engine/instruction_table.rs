@@ -47,7 +47,7 @@ fn forms_run_or_are_refused_as_the_table_says() {
         wrong.join("\n")
     );
     assert!(
-        run > 7000 && refused > 1000,
+        run > 8000 && refused > 100,
         "{run} run, {refused} are refused"
     );
 }

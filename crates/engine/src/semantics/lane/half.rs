@@ -109,6 +109,13 @@ pub fn f32_to_bf16<const M: u8>(x: f32) -> u16 {
     (if a > 0x7f80_0000 { u32::from(NAN16) } else { h }) as u16
 }
 
+/// Whether a factor is the NaN that a tensor copy writes outside of the tensor, of either sign. `fma.oob` then gives zero,
+/// whatever the addend (H100, driver 580).
+#[inline(always)]
+fn is_out_of_bounds(h: u16) -> bool {
+    h & 0x7fff == 0x7ff7
+}
+
 /// A half-precision format.
 trait Half {
     fn widen(h: u16) -> f32;
@@ -247,9 +254,6 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
         | flag(m.relu, RELU)
         | flag(m.nan, NAN)
         | flag(m.xorsign, XORSIGN);
-    if m.has(Word::Oob) {
-        return None;
-    }
     /// Expands to one function per type; `$one` is 1.0.
     macro_rules! types {
         (|$a:ident, $b:ident, $c:ident, $n:ident, $h:ident, $one:ident| $e:expr) => {
@@ -296,6 +300,19 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
             types!(|a, b, _c, n, H, ONE| finish(H::mul(flush(a, n), flush(b, n)), n, ONE)),
             2,
         ),
+        Op::Fma if m.has(Word::Oob) => (
+            types!(|a, b, c, n, H, ONE| {
+                let r = finish(H::fma(flush(a, n), flush(b, n), flush(c, n)), n, ONE);
+                if is_out_of_bounds(a) | is_out_of_bounds(b) {
+                    0
+                } else {
+                    r
+                }
+            }),
+            3,
+        ),
+        // The assembler accepts directed rounding of `.bf16`, which the manual does not have, and rounds to nearest
+        // (ptxas 13.5).
         Op::Fma | Op::Mad => (
             types!(|a, b, c, n, H, ONE| finish(
                 H::fma(flush(a, n), flush(b, n), flush(c, n)),

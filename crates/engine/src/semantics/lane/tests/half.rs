@@ -112,6 +112,25 @@ fn arithmetic() {
 }
 
 #[test]
+fn multiply_add_gives_zero_for_factors_out_of_bounds() {
+    for (t, f) in FORMATS {
+        for relu in ["", ".relu"] {
+            both("fma", &format!(".rn.oob{relu}"), t, 3, |i| {
+                let out = |h: u128| h & 0x7fff == 0x7ff7;
+                let x = odd(value(i[0], f), value(i[1], f), value(i[2], f));
+                let x = u128::from(from_f64(x, f, RN, 0x7fff));
+                let clamped = !relu.is_empty() && x >> 15 != 0;
+                if out(i[0]) || out(i[1]) || clamped {
+                    0
+                } else {
+                    x
+                }
+            });
+        }
+    }
+}
+
+#[test]
 fn modifiers_of_f16() {
     let v = |h: u128| value(flush(h, F16), F16);
     let z = |x: f64| flush(u128::from(from_f64(x, F16, RN, 0x7fff)), F16);

@@ -55,6 +55,8 @@ fn encoding(rng: &mut Rng, fraction: u32, exponent: u32) -> u64 {
                 infinity | 1,
                 infinity | least >> 1,
                 infinity | (least - 1),
+                // The fill of tensor copies, 0x7ff7.
+                infinity | (least - 1) & !8,
                 infinity - least,
             ];
             rng.pick(&specials)
