@@ -300,13 +300,7 @@ impl<'m> FunctionBuilder<'_, 'm> {
             return Err(self.unimplemented(i));
         }
         match i.op.class() {
-            OpClass::Arithmetic | OpClass::Video => match lane::select(i, &self.body.regs) {
-                Some(s) => {
-                    let list = self.arithmetic(i, &s)?;
-                    self.emit(list, i)
-                }
-                None => Err(self.unimplemented(i)),
-            },
+            OpClass::Arithmetic | OpClass::Video => self.lane_function(i),
             OpClass::Address => match i.op {
                 Op::Isspacep => self.isspacep(i),
                 _ => Err(self.unimplemented(i)),
@@ -332,7 +326,7 @@ impl<'m> FunctionBuilder<'_, 'm> {
                 _ => Err(self.unimplemented(i)),
             },
             OpClass::Texture => match i.op {
-                Op::Istypep => Err(self.unimplemented(i)),
+                Op::Istypep => self.lane_function(i),
                 _ => self.texture(i),
             },
             OpClass::Stack => self.stack(i),
@@ -347,13 +341,23 @@ impl<'m> FunctionBuilder<'_, 'm> {
                 _ => Ok(()),
             },
             OpClass::Hint => match i.op {
-                Op::Createpolicy => Err(self.unimplemented(i)),
+                Op::Createpolicy => self.lane_function(i),
                 _ => Ok(()),
             },
             OpClass::Matrix | OpClass::Cluster => match warp::select(i) {
                 Some(s) => self.warp_function(i, &s),
                 None => Err(self.unimplemented(i)),
             },
+        }
+    }
+
+    fn lane_function(&mut self, i: &Instr) -> Result<(), CompileError> {
+        match lane::select(i, &self.body.regs) {
+            Some(s) => {
+                let list = self.arithmetic(i, &s)?;
+                self.emit(list, i)
+            }
+            None => Err(self.unimplemented(i)),
         }
     }
 

@@ -438,6 +438,9 @@ fn szext(t: Type, wrap: bool) -> Option<OpFn> {
 }
 
 fn mov(i: &Instr, t: Type) -> Option<Selected> {
+    if i.mods.vector > 1 {
+        return copy_vector(t, i.mods.vector as usize);
+    }
     if let Some(Operand::Vector(parts)) = i.operands.first() {
         return unpack(t, parts.len());
     }
@@ -451,6 +454,24 @@ fn mov(i: &Instr, t: Type) -> Option<Selected> {
         Slot::R128 => lane!(|a: u128| -> u128 { a }),
     };
     Some(Selected::new(code, t, &[t]))
+}
+
+/// `mov.v2.b32 {a, b}, {c, d}`: all sources are read before a destination is written.
+fn copy_vector(t: Type, parts: usize) -> Option<Selected> {
+    let code = match (Slot::of(t), parts) {
+        (Slot::R32, 2) => lane!(|a: u32, b: u32| -> (u32, u32) { (a, b) }),
+        (Slot::R32, 4) => {
+            lane!(|a: u32, b: u32, c: u32, d: u32| -> (u32, u32, u32, u32) { (a, b, c, d) })
+        }
+        (Slot::R64, 2) => lane!(|a: u64, b: u64| -> (u64, u64) { (a, b) }),
+        _ => return None,
+    };
+    let mut s = Selected::new(code, t, &[]);
+    for n in 0..parts {
+        s.dsts[n] = Some(OperandSlot::new(OperandRef::Part(0, n as u8), t));
+        s.srcs[n] = Some(OperandSlot::new(OperandRef::Part(1, n as u8), t));
+    }
+    Some(s)
 }
 
 /// Bit type of a component of a packed value.

@@ -9,8 +9,8 @@ use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, flush_f16};
 use super::lanes::lane;
 use super::operation::{OpFn, Selected};
 use super::rounding::{RN, narrow_odd};
-use cupyrite_ptx::ir::{Instr, Op, Type};
-use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
+use cupyrite_ptx::ir::{Instr, Op, Type, Word};
+use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E, TAU};
 
 /// Selects the function of an approximation.
 pub(super) fn select(i: &Instr) -> Option<Selected> {
@@ -50,6 +50,8 @@ fn single(i: &Instr) -> Option<OpFn> {
         Op::Rcp => with_ftz!(|a| 1.0 / a),
         Op::Sqrt => with_ftz!(|a| a.sqrt()),
         Op::Rsqrt => with_ftz!(|a| (1.0 / f64::from(a).sqrt()) as f32),
+        Op::Sin if i.mods.has(Word::N2pi) => with_ftz!(|a| sine_of_turns(a, 0)),
+        Op::Cos if i.mods.has(Word::N2pi) => with_ftz!(|a| sine_of_turns(a, 1)),
         Op::Sin => with_ftz!(|a| sine(a, 0)),
         Op::Cos => with_ftz!(|a| sine(a, 1)),
         Op::Lg2 => with_ftz!(|a| logarithm(a)),
@@ -72,6 +74,10 @@ fn quotient(a: f32, b: f32) -> f32 {
 /// Adding it rounds to an integer, which is in the low bits of the sum.
 const SHIFTER: f64 = 6_755_399_441_055_744.0;
 
+/// Beyond this bound, neighbours in single precision are further apart than a turn, and the argument of a sine counts as
+/// zero.
+const FAR: f64 = 1_073_741_824.0;
+
 /// Sine of `x` plus `quarter` quarter turns.
 #[inline(always)]
 fn sine(x: f32, quarter: u64) -> f32 {
@@ -79,14 +85,30 @@ fn sine(x: f32, quarter: u64) -> f32 {
     const FIRST: f64 = f64::from_bits(0x3ff9_21fb_5440_0000);
     const SECOND: f64 = f64::from_bits(0x3dd0_b461_1a60_0000);
     const THIRD: f64 = f64::from_bits(0x3ba3_198a_2e03_7073);
-    /// Beyond this bound, neighbours in single precision are further apart than a turn, and the argument counts as zero.
-    const FAR: f64 = 1_073_741_824.0;
     let w = f64::from(x);
     let w = if w.abs() < FAR { w } else { w * 0.0 };
     let shifted = w * FRAC_2_PI + SHIFTER;
     let k = shifted - SHIFTER;
     let turn = shifted.to_bits().wrapping_add(quarter);
-    let r = ((w - k * FIRST) - k * SECOND) - k * THIRD;
+    sine_in_quadrant(((w - k * FIRST) - k * SECOND) - k * THIRD, turn)
+}
+
+/// Sine of `x` turns plus `quarter` quarter turns.
+#[inline(always)]
+fn sine_of_turns(x: f32, quarter: u64) -> f32 {
+    let w = f64::from(x);
+    let w = if w.abs() < FAR { w } else { w * 0.0 };
+    let shifted = w * 4.0 + SHIFTER;
+    let k = shifted - SHIFTER;
+    let turn = shifted.to_bits().wrapping_add(quarter);
+    let v = sine_in_quadrant((w - k * 0.25) * TAU, turn);
+    // Zeros of the cosine are positive.
+    if quarter == 1 { v + 0.0 } else { v }
+}
+
+/// Sine of `r`, at most an eighth of a turn, plus `turn` quarter turns.
+#[inline(always)]
+fn sine_in_quadrant(r: f64, turn: u64) -> f32 {
     let z = r * r;
     let sin = {
         let p = z * (1.0 / 6_227_020_800.0) - 1.0 / 39_916_800.0;

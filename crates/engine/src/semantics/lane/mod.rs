@@ -32,6 +32,7 @@ mod integer;
 mod lanes;
 mod logic;
 mod math;
+mod opaque;
 mod operation;
 mod rounding;
 #[cfg(test)]
@@ -60,6 +61,7 @@ pub fn select(i: &Instr, regs: &[Register]) -> Option<Selected> {
         .or_else(|| formats::select(i))
         .or_else(|| math::select(i))
         .or_else(|| video::select(i))
+        .or_else(|| opaque::select(i))
 }
 
 /// The function that copies between slots of different shape: it truncates the value, or extends it (by sign if
