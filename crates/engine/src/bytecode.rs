@@ -12,7 +12,7 @@ use cupyrite_ptx::ir::{ShflMode, VoteMode};
 use crate::build::{PaddedVariable, PlacedVariable};
 use crate::kir::{
     Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, MbarrierOp, MemOp, Origin,
-    ReduxOp, TexOp,
+    ReduxOp, TensorMapOp, TexOp,
 };
 use crate::register_file::{RegisterFile, SaveSet, fixed};
 use crate::semantics::lane::{OpArgs, OpFn};
@@ -57,6 +57,8 @@ pub enum InstKind {
     CpAsync,
     /// `cp.async.bulk`, `cp.reduce.async.bulk` ([`BulkOp`]).
     Bulk,
+    /// `tensormap` ([`TensorMapOp`]).
+    TensorMap,
     /// `brx.idx`: `target` indexes [`Program::tables`].
     BrxIdx,
     /// Direct call ([`CallOp`]).
@@ -237,6 +239,8 @@ pub struct Program {
     pub copies: Vec<CopyOp>,
     /// Bulk copies.
     pub bulk: Vec<BulkOp>,
+    /// `tensormap` instructions.
+    pub tensor_maps: Vec<TensorMapOp>,
     /// Calls.
     pub calls: Vec<CallOp>,
     /// Block barriers.

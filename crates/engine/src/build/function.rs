@@ -344,6 +344,7 @@ impl<'m> FunctionBuilder<'_, 'm> {
                 Op::Createpolicy => self.lane_function(i),
                 _ => Ok(()),
             },
+            OpClass::Cluster if i.op == Op::Tensormap => self.tensor_map(i),
             OpClass::Matrix | OpClass::Cluster => match warp::select(i) {
                 Some(s) => self.warp_function(i, &s),
                 None => Err(self.unimplemented(i)),

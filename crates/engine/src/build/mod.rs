@@ -18,6 +18,7 @@ mod memory;
 mod operands;
 mod placed;
 mod simplify;
+mod tensor_map;
 mod texture;
 
 use cupyrite_ptx::ir::{FuncId, Op};

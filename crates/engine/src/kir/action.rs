@@ -7,7 +7,7 @@ use cupyrite_ptx::ir::{Op, ShflMode, Space, Special, Type, VoteMode};
 use super::function::BlockId;
 use super::operation::{
     Address, ArgCopy, AtomicOp, BarrierOp, BuiltinArg, BuiltinOp, BulkOp, BulkSide, CallOp, Callee,
-    CopyOp, MbarrierOp, MemOp, ReduxOp, TexOp, WarpOp,
+    CopyOp, MbarrierOp, MemOp, ReduxOp, TensorMapOp, TexOp, WarpOp,
 };
 use super::register::Reg;
 use crate::semantics::lane::OpFn;
@@ -76,6 +76,8 @@ pub enum Action {
     Copy(Box<CopyOp>),
     /// `cp.async.bulk`, `cp.reduce.async.bulk`.
     Bulk(Box<BulkOp>),
+    /// `tensormap.replace`, `tensormap.cp_fenceproxy`.
+    TensorMap(TensorMapOp),
     /// `bra`.
     Branch {
         /// Target.
@@ -311,6 +313,16 @@ macro_rules! visit {
                     address!(object);
                 }
             }
+            Action::TensorMap(op) => match $($reference)+ *op {
+                TensorMapOp::Replace { map, value, .. } => {
+                    address!(map);
+                    f(Read, value);
+                }
+                TensorMapOp::Copy { to, from } => {
+                    address!(to);
+                    address!(from);
+                }
+            },
             Action::BranchIndexed { index, .. } => f(Read, index),
             Action::Call(op) => {
                 if let Callee::Indirect(address, _) = $($reference)+ op.callee {

@@ -10,6 +10,7 @@ use super::register::Reg;
 pub use crate::semantics::collective::ReduxOp;
 use crate::semantics::lane::Slot;
 use crate::semantics::warp::{Detail, WarpFn};
+use crate::tensor_map::TensorMapField;
 use crate::texture::{BoundaryMode, View};
 
 /// State space of an address.
@@ -278,6 +279,27 @@ pub struct BulkOp {
     pub mbarrier: Option<Address>,
     /// The operation of a reduction, and the type if the instruction names one.
     pub reduce: Option<(AtomOp, Option<Type>)>,
+}
+
+/// An access to a tensor map in memory.
+#[derive(Clone, Copy, Debug)]
+pub enum TensorMapOp {
+    /// Replaces a field.
+    Replace {
+        /// Address of the map.
+        map: Address,
+        /// The field.
+        field: TensorMapField,
+        /// A register with 64 bits.
+        value: Reg,
+    },
+    /// Copies a map, once for a warp.
+    Copy {
+        /// Address of the destination.
+        to: Address,
+        /// Address of the source.
+        from: Address,
+    },
 }
 
 /// A copy between frames at a call.

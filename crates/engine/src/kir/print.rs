@@ -21,7 +21,8 @@ use cupyrite_ptx::ir::Special;
 use super::action::{Action, LaneOp};
 use super::function::{BlockId, Function, Instruction, Kernel};
 use super::operation::{
-    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinArg, BulkSide, Callee, MemOp, MemSpace, TexOp,
+    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinArg, BulkSide, Callee, MemOp, MemSpace,
+    TensorMapOp, TexOp,
 };
 use super::register::{Fixed, Reg, Source, Uniformity};
 use crate::semantics::lane::Slot;
@@ -213,6 +214,14 @@ impl Function {
                     Some(object) => write!(out, ", complete {}", self.address(object)),
                     None => Ok(()),
                 }
+            }
+            Action::TensorMap(TensorMapOp::Replace { map, field, value }) => {
+                let map = self.address(map);
+                write!(out, "{opcode} {map}, {field:?}, {}", reg(value))
+            }
+            Action::TensorMap(TensorMapOp::Copy { to, from }) => {
+                let (to, from) = (self.address(to), self.address(from));
+                write!(out, "{opcode} {to}, {from}")
             }
             Action::Branch { target, spins } => {
                 let spins = if *spins { ", spins" } else { "" };

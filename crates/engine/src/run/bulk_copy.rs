@@ -102,7 +102,7 @@ fn range(
 }
 
 /// Resolves a range that must be host memory.
-fn resolve_range(
+pub(super) fn resolve_range(
     cx: &mut Context<'_, impl MemoryModel>,
     admitted: Admitted,
     inst: &Inst,

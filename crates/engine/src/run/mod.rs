@@ -23,6 +23,7 @@ mod launch_state;
 pub mod mbarrier;
 pub mod memory;
 mod printf;
+pub mod tensor_map;
 pub mod texture;
 mod texture_cache;
 mod thread_pool;

@@ -19,6 +19,23 @@ pub const BYTES: usize = 128;
 
 const MAGIC: u32 = 0x4D54_5543;
 
+/// Offsets of the fields that [`replace`] accesses. [`encode`] writes them in this order.
+mod at {
+    pub const ADDRESS: usize = 4;
+    pub const RANK: usize = 12;
+    pub const MODE: usize = 13;
+    pub const DATA_TYPE: usize = 15;
+    pub const INTERLEAVE: usize = 16;
+    pub const SWIZZLE: usize = 17;
+    pub const FILL: usize = 19;
+    /// Extents, each with an element stride: five bytes per dimension.
+    pub const DIMS: usize = 20;
+    /// Five bytes per stride.
+    pub const STRIDES: usize = 45;
+    /// The extents of the box, two bytes each.
+    pub const NUMBERS: usize = 65;
+}
+
 /// Writes fields one after the other.
 struct Writer {
     bytes: [u8; BYTES],
@@ -212,6 +229,95 @@ pub fn decode(bytes: &[u8; BYTES]) -> Option<TensorMapDescription> {
     description.check().is_ok().then_some(description)
 }
 
+/// A field that `tensormap.replace` replaces. The number is that of the dimension; the first stride is that of the second
+/// dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TensorMapField {
+    /// `.global_address`.
+    Address,
+    /// `.rank`; the value is one less.
+    Rank,
+    /// `.box_dim`.
+    BoxDim(u8),
+    /// `.global_dim`.
+    Dim(u8),
+    /// `.global_stride`, in bytes.
+    Stride(u8),
+    /// `.element_stride`.
+    ElementStride(u8),
+    /// `.elemtype`.
+    DataType,
+    /// `.interleave_layout`.
+    Interleave,
+    /// `.swizzle_mode`.
+    Swizzle,
+    /// `.fill_mode`.
+    Fill,
+}
+
+/// The types of elements in the order of `tensormap.replace`.
+const ELEMENT_TYPES: [CUtensorMapDataType; 16] = [
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT8,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT16,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_INT32,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT64,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_INT64,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B,
+    CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B,
+];
+
+/// Replaces a field of a tiled map; returns whether the bytes are one. The new map may break the rules until other fields
+/// are replaced; a copy with such a map fails. Values lose the bits that fields of a GPU do not have, as in the code of
+/// ptxas 13.5 for `sm_90a`.
+pub(crate) fn replace(bytes: &mut [u8; BYTES], field: TensorMapField, value: u64) -> bool {
+    if bytes[..4] != MAGIC.to_le_bytes()
+        || bytes[BYTES - 4..] != checksum(bytes).to_le_bytes()
+        || bytes[at::MODE] != 0
+    {
+        return false;
+    }
+    let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
+    let low = value as u32;
+    match field {
+        TensorMapField::Address => put(at::ADDRESS, &value.to_le_bytes()),
+        TensorMapField::Rank => put(at::RANK, &[(low & 7) as u8 + 1]),
+        TensorMapField::BoxDim(n) => {
+            let extent = (low.wrapping_sub(1) & 0xff) as i16 + 1;
+            put(at::NUMBERS + 2 * usize::from(n), &extent.to_le_bytes());
+        }
+        TensorMapField::Dim(n) => {
+            let extent = low.wrapping_sub(1).to_le_bytes();
+            put(at::DIMS + 5 * usize::from(n), &extent);
+        }
+        TensorMapField::Stride(n) => {
+            let stride = (value & !15).to_le_bytes();
+            put(at::STRIDES + 5 * usize::from(n), &stride[..5]);
+        }
+        TensorMapField::ElementStride(n) => {
+            let stride = (low.wrapping_sub(1) & 7) as u8 + 1;
+            put(at::DIMS + 5 * usize::from(n) + 4, &[stride]);
+        }
+        TensorMapField::DataType => {
+            put(at::DATA_TYPE, &[ELEMENT_TYPES[value as usize & 15].0 as u8]);
+        }
+        TensorMapField::Interleave => put(at::INTERLEAVE, &[low as u8]),
+        TensorMapField::Swizzle => put(at::SWIZZLE, &[low as u8]),
+        TensorMapField::Fill => put(at::FILL, &[low as u8]),
+    }
+    let sum = checksum(bytes);
+    bytes[BYTES - 4..].copy_from_slice(&sum.to_le_bytes());
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,6 +364,65 @@ mod tests {
         };
         let given = description(5, mode);
         assert_eq!(decode(&encode(&given)), Some(given));
+    }
+
+    #[test]
+    fn every_field_is_replaced() {
+        use TensorMapField as Field;
+        let tiled = |box_dims| TensorMapMode::Tiled { box_dims };
+        let mut bytes = encode(&description(3, tiled(vec![64, 2, 3])));
+        let new = TensorMapDescription {
+            data_type: CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+            address: 0x7F00_0000_0010,
+            dims: vec![7, 1 << 32],
+            strides: vec![0x12_3456_7890],
+            element_strides: vec![1, 8],
+            interleave: CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
+            swizzle: CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_32B,
+            l2_promotion: CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            fill: CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            mode: tiled(vec![8, 256]),
+        };
+        for (field, value) in [
+            (Field::Address, 0x7F00_0000_0010),
+            // One less than the rank.
+            (Field::Rank, 1),
+            (Field::Dim(0), 7),
+            (Field::Dim(1), 1 << 32),
+            // The lowest four bits are no part of a stride.
+            (Field::Stride(0), 0x12_3456_789F),
+            (Field::ElementStride(0), 1),
+            (Field::ElementStride(1), 8),
+            (Field::BoxDim(0), 8),
+            (Field::BoxDim(1), 256),
+            (Field::DataType, 7),
+            (Field::Interleave, 0),
+            (Field::Swizzle, 1),
+            (Field::Fill, 0),
+        ] {
+            assert!(replace(&mut bytes, field, value), "{field:?}");
+        }
+        assert_eq!(decode(&bytes), Some(new));
+        assert!(replace(&mut bytes, Field::Rank, 5));
+        assert_eq!(decode(&bytes), None, "six dimensions");
+        assert!(replace(&mut bytes, Field::Rank, 1));
+        assert!(decode(&bytes).is_some());
+    }
+
+    #[test]
+    fn only_tiled_maps_are_changed() {
+        let mode = TensorMapMode::Im2colWide {
+            lower: 0,
+            upper: 0,
+            channels: 64,
+            pixels: 64,
+            mode: CUtensorMapIm2ColWideMode::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,
+        };
+        for given in [encode(&description(3, mode)), [0; BYTES]] {
+            let mut bytes = given;
+            assert!(!replace(&mut bytes, TensorMapField::Address, 0));
+            assert_eq!(bytes, given);
+        }
     }
 
     #[test]

@@ -406,6 +406,66 @@ FILLED:
     }
 }
 
+/// A map is copied to shared memory, changed there, copied back, and used: the usual steps of a grouped matrix product.
+#[test]
+fn a_kernel_changes_a_tensor_map() {
+    let words: Vec<u32> = (0..64).collect();
+    let tensor = Buffer::new(&[0; 64]);
+    let other = Buffer::new(&words);
+    let out = Buffer::new(&[9; 32]);
+    let map = Buffer::new(&map_of(&tensor, Swizzle::CU_TENSOR_MAP_SWIZZLE_NONE));
+    let body = format!(
+        "{INDEX}
+    .shared .align 128 .b8 s[128];
+    .shared .align 128 .b8 t[128];
+    .shared .align 8 .b8 m[8];
+    ld.param.u64 %rd3, [p1]; ld.param.u64 %rd5, [p2];
+    mov.u32 %r2, s; mov.u32 %r3, m; mov.u32 %r4, 0; mov.u32 %r5, t;
+    mad.lo.u32 %r6, %r1, 4, %r5; mul.wide.u32 %rd4, %r1, 4; add.u64 %rd2, %rd1, %rd4;
+    ld.global.u32 %r7, [%rd2]; st.shared.u32 [%r6], %r7;
+    bar.warp.sync 0xffffffff;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra CHANGED;
+    tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%r5], %rd5;
+    tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%r5], 1, 3;
+    tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [t], 0, 80;
+CHANGED:
+    bar.warp.sync 0xffffffff;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd1], [%r5], 128;
+    @%p1 bra FILLED;
+    fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;
+    tensormap.replace.tile.element_stride.global.b1024.b32 [%rd1], 1, 2;
+    tensormap.replace.tile.box_dim.b1024.b32 [%rd1], 1, 8;
+    mbarrier.init.shared.b64 [%r3], 1;
+    cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd1, {{%r4, %r4}}], [%r3];
+FILLED:
+    bar.sync 0;
+    mad.lo.u32 %r6, %r1, 4, %r2;
+    ld.shared.u32 %r7, [%r6];
+    add.u64 %rd4, %rd3, %rd4;
+    st.global.u32 [%rd4], %r7;
+    ret;"
+    );
+    let ptx = module("", 3, &body).replace("sm_89", "sm_90a");
+    let addresses = [map.addr, out.addr, other.addr];
+    let list = AccessList::of(&Launch::new(1, 32), &ptx, &addresses);
+    // Rows 0 and 2 of those of 20 words, of which three exist.
+    let row = |n: u32| -> Vec<u32> { (20 * n..20 * n + 8).collect() };
+    let filled = [row(0), row(2), vec![0; 16]].concat();
+    assert_eq!(out.get(), filled);
+    let count = |kind: &str, space: StateSpace| {
+        let of = |l: &&Listed| {
+            l.text.starts_with("tensormap") && l.text.contains(kind) && l.lanes[0].1 == space
+        };
+        list.iter().filter(of).count()
+    };
+    // Three changes in shared memory and a copy from there; a copy to global memory and two changes there.
+    assert_eq!(count("Load", StateSpace::Shared), 4);
+    assert_eq!(count("Store", StateSpace::Shared), 3);
+    assert_eq!(count("Load", StateSpace::Global), 2);
+    assert_eq!(count("Store", StateSpace::Global), 3);
+}
+
 fn map_of(tensor: &Buffer, swizzle: Swizzle) -> Vec<u32> {
     let bytes = tensor_map::encode(&TensorMapDescription {
         data_type: DataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,

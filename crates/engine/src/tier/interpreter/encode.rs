@@ -90,6 +90,7 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
         mbarriers: Vec::new(),
         copies: Vec::new(),
         bulk: Vec::new(),
+        tensor_maps: Vec::new(),
         calls: Vec::new(),
         barriers: Vec::new(),
         redux: Vec::new(),
@@ -383,6 +384,11 @@ impl Encoder<'_> {
             }
             Action::Bulk(op) => {
                 let mut inst = table(InstKind::Bulk, add(&mut p.bulk, *op));
+                inst.aux = self.cache_entry();
+                inst
+            }
+            Action::TensorMap(op) => {
+                let mut inst = table(InstKind::TensorMap, add(&mut p.tensor_maps, op));
                 inst.aux = self.cache_entry();
                 inst
             }

@@ -21,8 +21,8 @@ use crate::run::memory::model::MemoryModel;
 use crate::run::memory::{fast, general, splat32, splat64};
 use crate::run::warp::{FUEL, FragmentState, SPIN_COST, Warp};
 use crate::run::{
-    atomics, block_barrier, builtins, bulk_copy, calls, mbarrier, texture, warp_collectives,
-    warp_functions,
+    atomics, block_barrier, builtins, bulk_copy, calls, mbarrier, tensor_map, texture,
+    warp_collectives, warp_functions,
 };
 
 /// The first tier, and the reference for the others.
@@ -248,6 +248,7 @@ unsafe fn run_body<const V3: bool>(
                 InstKind::PendingCount => mbarrier::pending_count(regs, inst, active),
                 InstKind::CpAsync => check!(general::cp_async(cx, regs, inst, active)),
                 InstKind::Bulk => check!(bulk_copy::run(cx, regs, inst, active)),
+                InstKind::TensorMap => check!(tensor_map::run(cx, regs, inst, active)),
                 InstKind::BrxIdx => {
                     let table = &cx.program.tables[inst.target as usize];
                     let index = regs.add(inst.args.src[0] as usize).cast::<u32>();
