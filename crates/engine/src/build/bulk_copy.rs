@@ -35,7 +35,17 @@ impl FunctionBuilder<'_, '_> {
         let shared = self.address(&ours, Some(Space::Shared), &mut list)?;
         let tensor = is_tensor(Some(&others));
         let other = match &others {
-            Operand::TexAddr(parts) => self.tensor_box(parts, &mut list)?,
+            Operand::TexAddr(parts) => {
+                let offsets = match i.operands.get(3) {
+                    Some(Operand::Vector(offsets)) if mods.has(Word::Im2col) => Some(&offsets[..]),
+                    _ if mods.has(Word::Im2col) => {
+                        return Err(self.error("the offsets of the im2col mode are missing"));
+                    }
+                    _ if mods.has(Word::Im2colNoOffs) => Some(&[][..]),
+                    _ => None,
+                };
+                self.tensor_box(parts, offsets, &mut list)?
+            }
             memory => {
                 let space = match direction {
                     BulkDirection::Shared => Space::Shared,
@@ -69,10 +79,11 @@ impl FunctionBuilder<'_, '_> {
         self.emit(list, i)
     }
 
-    /// `[tensorMap, {coordinates}]`. The map has a generic address.
+    /// `[tensorMap, {coordinates}]`, and the offsets of the im2col mode. The map has a generic address.
     fn tensor_box(
         &mut self,
         parts: &[Operand],
+        offsets: Option<&[Operand]>,
         list: &mut Vec<Action>,
     ) -> Result<BulkSide, CompileError> {
         let [map, Operand::Vector(coordinates)] = parts else {
@@ -89,6 +100,18 @@ impl FunctionBuilder<'_, '_> {
         }
         let coordinates = coordinates.iter();
         let position = coordinates.map(|c| self.source(c, Slot::R32, Type::S32, list));
-        Ok(BulkSide::Tensor(map, position.collect::<Result<_, _>>()?))
+        let position = position.collect::<Result<Vec<_>, _>>()?;
+        let offsets = match offsets {
+            Some(offsets) if offsets.len() > 3 => {
+                return Err(self.error("the im2col mode has one to three offsets"));
+            }
+            Some(offsets) => {
+                let offsets = offsets.iter();
+                let offsets = offsets.map(|o| self.source(o, Slot::R32, Type::U16, list));
+                Some(offsets.collect::<Result<_, _>>()?)
+            }
+            None => None,
+        };
+        Ok(BulkSide::Tensor(map, position, offsets))
     }
 }

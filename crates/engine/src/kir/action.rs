@@ -304,9 +304,10 @@ macro_rules! visit {
                         address!(address);
                         f(Read, size);
                     }
-                    BulkSide::Tensor(map, coordinates) => {
+                    BulkSide::Tensor(map, coordinates, offsets) => {
                         address!(map);
                         coordinates.$iter().for_each(|r| f(Read, r));
+                        offsets.$iter().flatten().for_each(|r| f(Read, r));
                     }
                 }
                 for object in op.mbarrier.$iter() {

@@ -262,8 +262,8 @@ pub enum BulkDirection {
 pub enum BulkSide {
     /// Memory, and the number of bytes.
     Memory(Address, Reg),
-    /// A box of a tensor: the address of the tensor map, and the first coordinates.
-    Tensor(Address, Vec<Reg>),
+    /// A box of a tensor: the address of the tensor map, the first coordinates, and the offsets if the mode is im2col.
+    Tensor(Address, Vec<Reg>, Option<Vec<Reg>>),
 }
 
 /// A bulk copy.

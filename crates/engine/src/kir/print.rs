@@ -206,8 +206,11 @@ impl Function {
                 write!(out, "{opcode} {:?} {shared}, ", op.direction)?;
                 match &op.other {
                     BulkSide::Memory(a, size) => write!(out, "{}, {}", self.address(a), reg(size))?,
-                    BulkSide::Tensor(map, at) => {
+                    BulkSide::Tensor(map, at, offsets) => {
                         write!(out, "{} at {{{}}}", self.address(map), self.operands(at))?;
+                        if let Some(offsets) = offsets {
+                            write!(out, ", im2col {{{}}}", self.operands(offsets))?;
+                        }
                     }
                 }
                 match &op.mbarrier {

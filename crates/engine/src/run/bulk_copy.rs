@@ -170,14 +170,19 @@ pub unsafe fn run(
                     let other = (other, all(regs, other)[l]);
                     memory(cx, inst, l, op, shared, other, size)?
                 }
-                BulkSide::Tensor(map, coordinates) => {
+                BulkSide::Tensor(map, coordinates, offsets) => {
                     let mut position = [0i32; 5];
                     for (to, c) in position.iter_mut().zip(coordinates) {
                         *to = *regs.add(c.at as usize).cast::<i32>().add(l);
                     }
+                    let mut from_base = [0u16; 3];
+                    for (to, o) in from_base.iter_mut().zip(offsets.iter().flatten()) {
+                        *to = *regs.add(o.at as usize).cast::<u32>().add(l) as u16;
+                    }
                     let map = (map, all(regs, map)[l]);
                     let position = &position[..coordinates.len()];
-                    tensor(cx, inst, l, op, shared, map, position)?
+                    let offsets = offsets.is_some().then_some(from_base);
+                    tensor(cx, inst, l, op, shared, map, (position, offsets))?
                 }
             };
             let barrier = op
@@ -289,7 +294,7 @@ fn tensor(
     op: &BulkOp,
     shared: u64,
     (map, map_address): (&Address, u64),
-    position: &[i32],
+    (position, offsets): (&[i32], Option<[u16; 3]>),
 ) -> Result<u64, Box<LaneFault>> {
     let at = range(
         cx,
@@ -311,7 +316,7 @@ fn tensor(
             ),
         ));
     };
-    let found = TensorBox::new(&map, position).map_err(|text| illegal(lane, text))?;
+    let found = TensorBox::new(&map, position, offsets).map_err(|text| illegal(lane, text))?;
     // An H200 raises an illegal instruction here and for the negative coordinates below; the manual states neither rule.
     if let Some(&first) = position.first()
         && i64::from(first) * found.element() as i64 % i64::from(UNIT) != 0
@@ -329,6 +334,13 @@ fn tensor(
         return Err(illegal(
             lane,
             format!("the coordinate {negative} is negative; only loads allow that"),
+        ));
+    }
+    // An H100 (driver 580) raises an illegal instruction.
+    if !loads && found.extends_beyond() {
+        return Err(illegal(
+            lane,
+            "the bounding box of the tensor map extends beyond the tensor; only loads allow that",
         ));
     }
     let reduce = match op.reduce {

@@ -1,5 +1,7 @@
 //! The elements of a box: their locations in the tensor and in shared memory.
 
+use std::array;
+
 use cupyrite_sys::driver::{
     CUtensorMapDataType as DataType, CUtensorMapFloatOOBfill as Fill,
     CUtensorMapInterleave as Interleave, CUtensorMapSwizzle as Swizzle,
@@ -25,6 +27,59 @@ pub(crate) struct TensorBox {
     rounds: bool,
     /// Bytes of an element outside of the tensor.
     fill: [u8; 8],
+    im2col: Option<PixelWalk>,
+}
+
+/// How the pixels of the im2col mode follow each other (PTX ISA, "im2col mode"). The dimensions between the first and the
+/// last are spatial.
+#[derive(Debug)]
+struct PixelWalk {
+    /// First and last position of the filter in each spatial dimension.
+    bounds: [(i64, i64); MAX_RANK],
+    /// Distance of the pixels from the filter's position.
+    offsets: [i64; MAX_RANK],
+}
+
+impl PixelWalk {
+    /// The walk of a map of `rank` dimensions from `position`.
+    fn new(
+        map: &TensorMapDescription,
+        (lower, upper): (&[i32], &[i32]),
+        position: &[i32],
+        offsets: [u16; 3],
+    ) -> Result<PixelWalk, String> {
+        let mut walk = PixelWalk {
+            bounds: [(0, 0); MAX_RANK],
+            offsets: [0; MAX_RANK],
+        };
+        for (n, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
+            let d = n + 1;
+            let (least, most) = (i64::from(lower), map.dims[d] as i64 - 1 + i64::from(upper));
+            // An H100 (driver 580) raises an illegal instruction.
+            if !(least..=most).contains(&i64::from(position[d])) {
+                return Err(format!(
+                    "the coordinate {} is outside of the bounding box, which is {least} to {most}",
+                    position[d]
+                ));
+            }
+            walk.bounds[d] = (least, most);
+            walk.offsets[d] = offsets[n].into();
+        }
+        Ok(walk)
+    }
+
+    /// Moves the filter from `at` to the next position. It returns to the lower corner of a dimension behind the upper one;
+    /// a new image begins at the lower corner of all.
+    fn advance(&self, at: &mut [i64; MAX_RANK], rank: usize, steps: &[u64; MAX_RANK]) {
+        for d in 1..rank {
+            at[d] += steps[d].cast_signed();
+            let (least, most) = self.bounds[d];
+            if d + 1 == rank || at[d] <= most {
+                return;
+            }
+            at[d] = least;
+        }
+    }
 }
 
 /// One row of a box.
@@ -39,17 +94,16 @@ pub(crate) struct Run {
 }
 
 impl TensorBox {
-    /// The box of `map` at these coordinates.
+    /// The box of `map` at these coordinates, and at these offsets in im2col mode.
     ///
     /// # Errors
-    /// A feature that the device does not implement, or coordinates of another rank.
+    /// A feature that the device does not implement, a map of another mode, or coordinates of another rank or outside of the
+    /// bounding box.
     pub(crate) fn new(
         map: &TensorMapDescription,
         coordinates: &[i32],
+        offsets: Option<[u16; 3]>,
     ) -> Result<TensorBox, String> {
-        let TensorMapMode::Tiled { box_dims } = &map.mode else {
-            return Err("the CPU device does not implement copies in im2col mode".to_owned());
-        };
         let rank = map.dims.len();
         if coordinates.len() != rank {
             return Err(format!(
@@ -57,6 +111,32 @@ impl TensorBox {
                 coordinates.len()
             ));
         }
+        let (box_dims, im2col) = match (&map.mode, offsets) {
+            (TensorMapMode::Tiled { box_dims }, None) => (box_dims.clone(), None),
+            (
+                TensorMapMode::Im2col {
+                    lower,
+                    upper,
+                    channels,
+                    pixels,
+                },
+                Some(offsets),
+            ) => {
+                let walk = PixelWalk::new(map, (lower, upper), coordinates, offsets)?;
+                let mut counts = vec![1; rank];
+                (counts[0], counts[1]) = (*channels, *pixels);
+                (counts, Some(walk))
+            }
+            (TensorMapMode::Im2colWide { .. }, _) => {
+                return Err("the CPU device does not implement wide im2col modes".to_owned());
+            }
+            (TensorMapMode::Tiled { .. }, Some(_)) => {
+                return Err("the instruction is in im2col mode, the tensor map is tiled".to_owned());
+            }
+            (TensorMapMode::Im2col { .. }, None) => {
+                return Err("the tensor map is in im2col mode, the instruction tiled".to_owned());
+            }
+        };
         if map.interleave != Interleave::CU_TENSOR_MAP_INTERLEAVE_NONE {
             return Err("the CPU device does not implement interleaved tensors".to_owned());
         }
@@ -92,12 +172,17 @@ impl TensorBox {
             pitch: span,
             rounds,
             fill: [0; 8],
+            im2col,
         };
         for d in 0..rank {
             // The first dimension is contiguous: its element stride has no effect.
             let step = if d == 0 { 1 } else { map.element_strides[d] };
             made.steps[d] = step.into();
-            made.counts[d] = box_dims[d].div_ceil(step).into();
+            // The strides of the im2col mode do not change the number of pixels.
+            made.counts[d] = match made.im2col {
+                Some(_) => box_dims[d].into(),
+                None => box_dims[d].div_ceil(step).into(),
+            };
             made.dims[d] = map.dims[d];
             made.strides[d] = if d == 0 { element } else { map.strides[d - 1] };
             made.position[d] = coordinates[d].into();
@@ -118,6 +203,14 @@ impl TensorBox {
             0 => self.bytes(),
             _ => (rows * self.pitch).next_multiple_of(128),
         }
+    }
+
+    /// Whether the bounding box of the im2col mode contains positions outside of the tensor.
+    pub(crate) fn extends_beyond(&self) -> bool {
+        self.im2col.as_ref().is_some_and(|walk| {
+            let mut spatial = 1..self.rank - 1;
+            spatial.any(|d| walk.bounds[d].0 < 0 || walk.bounds[d].1 >= self.dims[d].cast_signed())
+        })
     }
 
     /// Whether a load rounds the elements to TF32.
@@ -145,16 +238,33 @@ impl TensorBox {
         address ^ (address >> 7 & self.swizzle) << 4
     }
 
+    /// The position of a row of a tiled box.
+    fn row_position(&self, number: u64) -> [i64; MAX_RANK] {
+        let mut rest = number;
+        let mut at = self.position;
+        for (d, at) in at.iter_mut().enumerate().skip(1) {
+            *at += (rest % self.counts[d] * self.steps[d]).cast_signed();
+            rest /= self.counts[d];
+        }
+        at
+    }
+
     /// The rows of the box.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Run> {
         let row = self.counts[0] * self.element;
         let rows: u64 = self.counts[1..].iter().product();
+        let mut filter = self.position;
         (0..rows).map(move |number| {
-            let (mut rest, mut address, mut exists) = (number, self.address, true);
-            for d in 1..self.rank {
-                let index = (rest % self.counts[d] * self.steps[d]).cast_signed();
-                rest /= self.counts[d];
-                let at = self.position[d] + index;
+            let at = match &self.im2col {
+                Some(walk) => {
+                    let pixel = array::from_fn(|d| filter[d] + walk.offsets[d]);
+                    walk.advance(&mut filter, self.rank, &self.steps);
+                    pixel
+                }
+                None => self.row_position(number),
+            };
+            let (mut address, mut exists) = (self.address, true);
+            for (d, &at) in at.iter().enumerate().take(self.rank).skip(1) {
                 exists &= at >= 0 && at.cast_unsigned() < self.dims[d];
                 address = address.wrapping_add((at as u64).wrapping_mul(self.strides[d]));
             }
@@ -216,7 +326,7 @@ mod tests {
     }
 
     fn inside(steps: [u32; 2], at: [i32; 2]) -> Vec<(u64, u64, u64)> {
-        let found = TensorBox::new(&map(steps), &at).unwrap();
+        let found = TensorBox::new(&map(steps), &at, None).unwrap();
         found.runs().map(|run| run.inside).collect()
     }
 
@@ -239,9 +349,98 @@ mod tests {
         assert_eq!(inside([2, 3], [0, 0]), rows(0, 0, 4, &[0, 3]));
     }
 
+    /// The pixels that a copy reads from images of 4-byte elements with 4 channels, numbered from 1; 0 is outside.
+    fn pixels(
+        dims: [u64; 3],
+        corners: [[i32; 2]; 2],
+        steps: [u32; 3],
+        (at, offsets): ([i32; 3], [u16; 2]),
+        count: u32,
+    ) -> Vec<u64> {
+        let [width, height, images] = dims;
+        let map = TensorMapDescription {
+            dims: vec![4, width, height, images],
+            strides: vec![16, 16 * width, 16 * width * height],
+            element_strides: [vec![1], steps.to_vec()].concat(),
+            mode: TensorMapMode::Im2col {
+                lower: corners[0].to_vec(),
+                upper: corners[1].to_vec(),
+                channels: 4,
+                pixels: count,
+            },
+            ..map([1, 1])
+        };
+        let at = [&[0], &at[..]].concat();
+        let offsets = [offsets[0], offsets[1], 0];
+        let found = TensorBox::new(&map, &at, Some(offsets)).unwrap();
+        assert_eq!(found.bytes(), u64::from(16 * count));
+        let pixel = |run: Run| match run.inside {
+            (address, 0, 16) => (address - 0x1000) / 16 + 1,
+            _ => 0,
+        };
+        found.runs().map(pixel).collect()
+    }
+
+    /// An H100 (driver 580) reads the same pixels.
+    #[test]
+    fn the_filter_moves_within_the_bounding_box() {
+        let range = |from: u64, to: u64| (from..=to).collect::<Vec<_>>();
+        // The next image follows the last row of the box, which has four columns and three rows.
+        let box_of_4x3 = [[0, 0], [-1, -1]];
+        let found = pixels([5, 4, 2], box_of_4x3, [1, 1, 1], ([2, 1, 0], [1, 1]), 12);
+        let expected = [range(14, 15), range(17, 20), range(27, 30), range(32, 33)];
+        assert_eq!(found, expected.concat());
+        // Columns -1 and 1, then the rows follow at a distance of two: 0 and 2.
+        let found = pixels(
+            [3, 3, 2],
+            [[-1, 0], [-1, 0]],
+            [2, 2, 1],
+            ([1, 0, 0], [0, 0]),
+            6,
+        );
+        assert_eq!(found, [2, 0, 8, 0, 11, 0]);
+        // The last stride is that of the images.
+        let found = pixels([2, 2, 3], [[0, 0]; 2], [1, 1, 2], ([0, 1, 0], [0, 0]), 8);
+        assert_eq!(found, [3, 4, 9, 10, 11, 12, 0, 0]);
+    }
+
+    #[test]
+    fn modes_of_map_and_instruction_agree() {
+        let tiled = map([1, 1]);
+        assert!(TensorBox::new(&tiled, &[0, 0], Some([0; 3])).is_err());
+        let mut other = TensorMapDescription {
+            dims: vec![4, 8, 2],
+            strides: vec![16, 128],
+            element_strides: vec![1; 3],
+            mode: TensorMapMode::Im2col {
+                lower: vec![-1],
+                upper: vec![-2],
+                channels: 4,
+                pixels: 4,
+            },
+            ..map([1, 1])
+        };
+        assert!(TensorBox::new(&other, &[0, 0, 0], None).is_err());
+        let at = |map: &TensorMapDescription| TensorBox::new(map, &[0; 3], Some([0; 3])).unwrap();
+        assert!(at(&other).extends_beyond());
+        // The bounding box is -1 to 5.
+        for (at, inside) in [(-2, false), (-1, true), (5, true), (6, false)] {
+            let made = TensorBox::new(&other, &[0, at, 0], Some([0; 3]));
+            assert_eq!(made.is_ok(), inside, "{at}");
+        }
+        other.mode = TensorMapMode::Im2colWide {
+            lower: 0,
+            upper: 0,
+            channels: 4,
+            pixels: 4,
+            mode: cupyrite_sys::driver::CUtensorMapIm2ColWideMode::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,
+        };
+        assert!(TensorBox::new(&other, &[0, 0, 0], Some([0; 3])).is_err());
+    }
+
     #[test]
     fn swizzles_permute_units_of_16_bytes() {
-        let found = TensorBox::new(&map([1, 1]), &[0, 0]).unwrap();
+        let found = TensorBox::new(&map([1, 1]), &[0, 0], None).unwrap();
         let mut units: Vec<u64> = (0..64).map(|unit| found.swizzled(unit * 16) / 16).collect();
         assert_eq!(units[8..16], [9, 8, 11, 10, 13, 12, 15, 14]);
         assert_eq!(units[56..64], [63, 62, 61, 60, 59, 58, 57, 56]);
@@ -257,7 +456,7 @@ mod tests {
                 swizzle,
                 ..map([1, 1])
             };
-            let found = TensorBox::new(&map, &[0, 0]).unwrap();
+            let found = TensorBox::new(&map, &[0, 0], None).unwrap();
             let rows: Vec<u64> = found.runs().map(|run| run.shared).collect();
             let swizzled: Vec<u64> = rows.iter().map(|at| found.swizzled(*at)).collect();
             (rows, swizzled, found.bytes(), found.footprint())
@@ -301,7 +500,7 @@ mod tests {
                 fill: Fill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA,
                 ..map([1, 1])
             };
-            TensorBox::new(&map, &[0, 0]).unwrap().fill().to_vec()
+            TensorBox::new(&map, &[0, 0], None).unwrap().fill().to_vec()
         };
         let types = [
             (DataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 1),

@@ -466,8 +466,78 @@ FILLED:
     assert_eq!(count("Store", StateSpace::Global), 3);
 }
 
+/// Images of 3 x 2 pixels with 4 channels: a load with offsets (1, 1) from a box of two columns and two rows around the first
+/// pixel, and a store without offsets to the box of the last two columns.
+#[test]
+fn copies_in_im2col_mode_follow_the_bounding_box() {
+    let words: Vec<u32> = (0..48).collect();
+    let images = Buffer::new(&words);
+    let target = Buffer::new(&[99; 48]);
+    let out = Buffer::new(&[9; 32]);
+    let im2col = |of: &Buffer, lower: [i32; 2], upper: [i32; 2]| {
+        let mut map = description(of, Swizzle::CU_TENSOR_MAP_SWIZZLE_NONE);
+        map.dims = vec![4, 3, 2, 2];
+        map.strides = vec![16, 48, 96];
+        map.element_strides = vec![1; 4];
+        map.mode = TensorMapMode::Im2col {
+            lower: lower.to_vec(),
+            upper: upper.to_vec(),
+            channels: 4,
+            pixels: 8,
+        };
+        Buffer::new(&encoded(&map))
+    };
+    let from = im2col(&images, [-1, -1], [-2, -1]);
+    let to = im2col(&target, [1, 0], [0, 0]);
+    let body = format!(
+        "{INDEX}
+    .shared .align 128 .b8 s[128];
+    .shared .align 8 .b8 m[8];
+    .reg .b16 %h<2>;
+    ld.param.u64 %rd3, [p1]; ld.param.u64 %rd5, [p2];
+    mov.u32 %r2, s; mov.u32 %r3, m; mov.u32 %r4, 0; mov.u32 %r5, -1; mov.u32 %r6, 1; mov.u16 %h1, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra FILLED;
+    mbarrier.init.shared.b64 [%r3], 1;
+    cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes \
+        [%r2], [%rd1, {{%r4, %r5, %r5, %r4}}], [%r3], {{%h1, %h1}};
+    cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%rd5, {{%r4, %r6, %r6, %r4}}], [%r2];
+FILLED:
+    bar.sync 0;
+    mad.lo.u32 %r6, %r1, 4, %r2;
+    ld.shared.u32 %r7, [%r6];
+    mul.wide.u32 %rd4, %r1, 4;
+    add.u64 %rd4, %rd3, %rd4;
+    st.global.u32 [%rd4], %r7;
+    ret;"
+    );
+    let ptx = module("", 3, &body).replace("sm_89", "sm_90");
+    AccessList::of(&Launch::new(1, 32), &ptx, &[from.addr, out.addr, to.addr]);
+    let pixel = |n: u32| 4 * n..4 * n + 4;
+    // The filter is at columns -1 and 0 and rows -1 and 0 of both images.
+    let loaded = [0, 1, 3, 4, 6, 7, 9, 10];
+    let expected: Vec<u32> = loaded.into_iter().flat_map(pixel).collect();
+    assert_eq!(out.get(), expected);
+    let mut expected = [99; 48];
+    for (n, at) in [4, 5, 7, 8, 10, 11].into_iter().enumerate() {
+        for (to, from) in pixel(at).zip(pixel(loaded[n])) {
+            expected[to as usize] = from;
+        }
+    }
+    assert_eq!(target.get(), expected);
+    // A box that extends beyond the tensor is for loads alone.
+    let beyond = im2col(&target, [1, 0], [0, 1]);
+    let result = Launch::new(1, 32).run(&ptx, &[from.addr, out.addr, beyond.addr]);
+    let text = format!("{:?}", result.unwrap_err());
+    assert!(text.contains("extends beyond the tensor"), "{text}");
+}
+
 fn map_of(tensor: &Buffer, swizzle: Swizzle) -> Vec<u32> {
-    let bytes = tensor_map::encode(&TensorMapDescription {
+    encoded(&description(tensor, swizzle))
+}
+
+fn description(tensor: &Buffer, swizzle: Swizzle) -> TensorMapDescription {
+    TensorMapDescription {
         data_type: DataType::CU_TENSOR_MAP_DATA_TYPE_UINT32,
         address: tensor.addr,
         dims: vec![16, 4],
@@ -480,7 +550,11 @@ fn map_of(tensor: &Buffer, swizzle: Swizzle) -> Vec<u32> {
         swizzle,
         l2_promotion: CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE,
         fill: CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-    });
+    }
+}
+
+fn encoded(map: &TensorMapDescription) -> Vec<u32> {
+    let bytes = tensor_map::encode(map);
     let words = bytes.chunks(4);
     words
         .map(|w| u32::from_le_bytes(w.try_into().unwrap()))
