@@ -352,7 +352,8 @@ impl<'m> FunctionBuilder<'_, 'm> {
         }
     }
 
-    fn lane_function(&mut self, i: &Instr) -> Result<(), CompileError> {
+    /// An instruction that a lane function computes.
+    pub fn lane_function(&mut self, i: &Instr) -> Result<(), CompileError> {
         match lane::select(i, &self.body.regs) {
             Some(s) => {
                 let list = self.arithmetic(i, &s)?;

@@ -1,6 +1,8 @@
 //! Translation of `mbarrier` instructions.
 
-use cupyrite_ptx::ir::{Instr, Op, Type, Word};
+use std::sync::Arc;
+
+use cupyrite_ptx::ir::{Instr, Op, Operand, Type, Word};
 
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
@@ -11,6 +13,9 @@ impl FunctionBuilder<'_, '_> {
     /// `mbarrier`, `cp.async.mbarrier.arrive`.
     pub fn mbarrier(&mut self, i: &Instr) -> Result<(), CompileError> {
         let mods = &i.mods;
+        if mods.has(Word::PhaseTypePrimary) {
+            return self.wait_with_report(i);
+        }
         let copy = i.op == Op::CpAsync;
         if copy && !mods.has(Word::Noinc) {
             // Without `.noinc` the pending count rises by one and falls by one: the copies are complete.
@@ -26,7 +31,9 @@ impl FunctionBuilder<'_, '_> {
             });
         }
         let kind = if mods.has(Word::Init) {
-            MbarrierAction::Init
+            MbarrierAction::Init(mods.has(Word::LayoutV1))
+        } else if mods.has(Word::CheckLayout) {
+            MbarrierAction::CheckLayout(mods.has(Word::LayoutV1))
         } else if mods.has(Word::Inval) {
             MbarrierAction::Inval
         } else if mods.has(Word::CompleteTx) {
@@ -50,7 +57,7 @@ impl FunctionBuilder<'_, '_> {
         let result = !copy
             && !matches!(
                 kind,
-                MbarrierAction::Init
+                MbarrierAction::Init(_)
                     | MbarrierAction::Inval
                     | MbarrierAction::ExpectTransactions
                     | MbarrierAction::CompleteTransactions
@@ -82,5 +89,39 @@ impl FunctionBuilder<'_, '_> {
             _ => Slot::Pred,
         };
         self.with_result(i, slot, list, |dst| action(Some(dst)))
+    }
+
+    /// A wait with `.phase_type::primary`, whose predicate and value report failed copies: `p|q, value, [a], state`. Copies that
+    /// report are refused, so that both are zero; and the conditional phase, which a report holds back, is the primary one.
+    fn wait_with_report(&mut self, i: &Instr) -> Result<(), CompileError> {
+        let mut wait = i.clone();
+        let mods = Arc::make_mut(&mut wait.mods);
+        mods.other.retain(|&word| word != Word::PhaseTypePrimary);
+        let mut reports = Vec::new();
+        if !matches!(wait.operands.get(1), Some(Operand::Addr(..))) && wait.operands.len() > 1 {
+            reports.push((wait.operands.remove(1), Type::B32));
+        }
+        let result = wait.operands.first().cloned();
+        if let Some(Operand::Pair(complete, reported)) = result {
+            wait.operands[0] = *complete;
+            reports.push((*reported, Type::Pred));
+        }
+        // The guard is written last.
+        let guard = i.guard.map(|(guard, _)| Operand::Reg(guard));
+        let late = reports.iter().any(|(o, _)| Some(o) == guard.as_ref());
+        if late {
+            self.mbarrier(&wait)?;
+        }
+        for (report, ty) in reports {
+            let zero = Instr {
+                op: Op::Mov,
+                types: Arc::new([ty]),
+                mods: Arc::default(),
+                operands: vec![report, Operand::Int(0)],
+                ..i.clone()
+            };
+            self.lane_function(&zero)?;
+        }
+        if late { Ok(()) } else { self.mbarrier(&wait) }
     }
 }

@@ -208,8 +208,8 @@ pub struct TexOp {
 /// The action of an `mbarrier` instruction on its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MbarrierAction {
-    /// `init`.
-    Init,
+    /// `init`, and whether the layout is `layout::v1`.
+    Init(bool),
     /// `inval`.
     Inval,
     /// `expect_tx`: adds to the transaction count.
@@ -229,6 +229,8 @@ pub enum MbarrierAction {
     Wait,
     /// `test_wait`, `try_wait` with the parity of a phase.
     WaitParity,
+    /// `check_layout`: whether the object has `layout::v1`, or has `layout::v0`.
+    CheckLayout(bool),
 }
 
 /// An `mbarrier` instruction on an object in memory.

@@ -1,7 +1,8 @@
 //! `mbarrier` objects in shared memory (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 //!
 //! The object is an opaque 64-bit word: pending arrivals in bits 0 to 19, expected arrivals in bits 20 to 39, the
-//! transaction count (two's complement) in bits 40 to 60, the number of completed phases above. Every operation is one
+//! transaction count (two's complement) in bits 40 to 60, whether the layout is `layout::v1` in bit 61, the number of completed phases
+//! above. Copies that report errors are refused, so that both layouts behave alike. Every operation is one
 //! atomic access to the word, so that threads of other workers may operate on the object at the same time. Asynchronous
 //! copies complete at once, and so do their arrivals and transactions.
 
@@ -22,7 +23,8 @@ use crate::semantics::lane::Slot;
 const COUNT: u64 = (1 << 20) - 1;
 const TRANSACTIONS_AT: u32 = 40;
 const TRANSACTIONS: u64 = ((1 << 21) - 1) << TRANSACTIONS_AT;
-const PHASE: u64 = 1 << 61;
+const LAYOUT_V1: u64 = 1 << 61;
+const PHASE: u64 = 1 << 62;
 
 fn pending(word: u64) -> u64 {
     word & COUNT
@@ -33,7 +35,7 @@ fn expected(word: u64) -> u64 {
 }
 
 fn phase(word: u64) -> u64 {
-    word >> 61
+    word >> 62
 }
 
 fn transactions(word: u64) -> i64 {
@@ -157,9 +159,10 @@ pub fn complete(
 
 /// The access of an `mbarrier` instruction to its objects.
 fn request(op: &MbarrierOp, addresses: [u64; LANES]) -> AccessRequest {
-    use MbarrierAction::{Arrive, Init, Inval, Wait, WaitParity};
+    use MbarrierAction::{Arrive, CheckLayout, Init, Inval, Wait, WaitParity};
     let (kind, order) = match op.kind {
-        Init | Inval => (AccessKind::Store, Semantics::Weak),
+        Init(_) | Inval => (AccessKind::Store, Semantics::Weak),
+        CheckLayout(_) => (AccessKind::Load, Semantics::Weak),
         Wait | WaitParity => (AccessKind::Load, Semantics::Acquire),
         Arrive { .. } => (AccessKind::Atomic, Semantics::Release),
         _ => (AccessKind::Atomic, Semantics::Relaxed),
@@ -208,14 +211,15 @@ pub unsafe fn run(
             };
             let object: &AtomicU64 = host::atomic(p);
             match op.kind {
-                MbarrierAction::Init => {
+                MbarrierAction::Init(v1) => {
                     let n = u64::from(*narrow.add(l));
                     if n == 0 || n > COUNT {
                         let text =
                             format!("an mbarrier of {n} arrivals; the number must be 1 to {COUNT}");
                         return Err(fault(FaultKind::IllegalInstruction, 1 << l, text));
                     }
-                    object.store(n | n << 20, Ordering::Release);
+                    let layout = if v1 { LAYOUT_V1 } else { 0 };
+                    object.store(n | n << 20 | layout, Ordering::Release);
                 }
                 MbarrierAction::Inval => object.store(0, Ordering::Release),
                 MbarrierAction::ExpectTransactions | MbarrierAction::CompleteTransactions => {
@@ -239,6 +243,16 @@ pub unsafe fn run(
                     let word = object.load(Ordering::Acquire);
                     let done = phase(word) != phase(*wide.add(l));
                     set(regs, inst.args.dst[0], Slot::Pred, l, u128::from(done));
+                }
+                MbarrierAction::CheckLayout(v1) => {
+                    let found = object.load(Ordering::Relaxed) & LAYOUT_V1 != 0;
+                    set(
+                        regs,
+                        inst.args.dst[0],
+                        Slot::Pred,
+                        l,
+                        u128::from(found == v1),
+                    );
                 }
                 MbarrierAction::WaitParity => {
                     let word = object.load(Ordering::Acquire);
@@ -291,11 +305,11 @@ mod tests {
                         let bytes = 16 * (n as u32 + 1);
                         let old =
                             update(object, |word| arrived(0, word, bytes, (true, false, false)));
-                        assert_eq!(phase(old.unwrap()), round % 8);
+                        assert_eq!(phase(old.unwrap()), round % 4);
                         let completed =
                             update(object, |word| add_transactions(0, word, -i64::from(bytes)));
-                        assert_eq!(phase(completed.unwrap()), round % 8);
-                        while phase(object.load(Ordering::Acquire)) == round % 8 {
+                        assert_eq!(phase(completed.unwrap()), round % 4);
+                        while phase(object.load(Ordering::Acquire)) == round % 4 {
                             std::thread::yield_now();
                         }
                     }
@@ -306,7 +320,7 @@ mod tests {
         assert_eq!(pending(word), THREADS);
         assert_eq!(expected(word), THREADS);
         assert_eq!(transactions(word), 0);
-        assert_eq!(phase(word), ROUNDS % 8);
+        assert_eq!(phase(word), ROUNDS % 4);
     }
 
     #[test]
