@@ -458,12 +458,16 @@ fn mov(i: &Instr, t: Type) -> Option<Selected> {
 
 /// `mov.v2.b32 {a, b}, {c, d}`: all sources are read before a destination is written.
 fn copy_vector(t: Type, parts: usize) -> Option<Selected> {
-    let code = match (Slot::of(t), parts) {
-        (Slot::R32, 2) => lane!(|a: u32, b: u32| -> (u32, u32) { (a, b) }),
-        (Slot::R32, 4) => {
+    let code = match (t.bits(), parts) {
+        (16, 2) => lane!(|a: u16, b: u16| -> (u16, u16) { (a, b) }),
+        (16, 4) => {
+            lane!(|a: u16, b: u16, c: u16, d: u16| -> (u16, u16, u16, u16) { (a, b, c, d) })
+        }
+        (32, 2) => lane!(|a: u32, b: u32| -> (u32, u32) { (a, b) }),
+        (32, 4) => {
             lane!(|a: u32, b: u32, c: u32, d: u32| -> (u32, u32, u32, u32) { (a, b, c, d) })
         }
-        (Slot::R64, 2) => lane!(|a: u64, b: u64| -> (u64, u64) { (a, b) }),
+        (64, 2) => lane!(|a: u64, b: u64| -> (u64, u64) { (a, b) }),
         _ => return None,
     };
     let mut s = Selected::new(code, t, &[]);
