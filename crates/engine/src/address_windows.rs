@@ -21,11 +21,24 @@ const _: () = assert!(
 /// The block's rank and the offset in its shared memory that an offset in the shared window names; `None` for the executing
 /// block. The window begins with the memory of the executing block, and those of all blocks of the cluster follow in the
 /// order of their ranks: byte `offset` of the block with rank `rank` is at `(rank + 1) * BLOCK_STRIDE + offset`, for every
-/// block of the cluster. An address of the executing block alone, such as that of a variable, is therefore the same in
-/// every block, and names memory of the block that uses it.
+/// block of the cluster. An address below `BLOCK_STRIDE` names memory of the block that uses it. In a launch with clusters,
+/// the address of a variable is that of its block in the cluster, so that other blocks can use it.
 pub fn cluster_block(at: u64) -> Option<(usize, u64)> {
     let rank = (at / BLOCK_STRIDE).checked_sub(1)?;
     Some((rank as usize, at % BLOCK_STRIDE))
+}
+
+/// Offset in the shared window of the memory of the block with this rank, for every block of the cluster.
+pub fn block_window(rank: u32) -> u64 {
+    (u64::from(rank) + 1) * BLOCK_STRIDE
+}
+
+/// The offset in the shared window that names the same byte of the block with this rank as `at` of its own block. Ranks that
+/// no cluster has give an offset that names no block.
+pub fn mapped(at: u64, rank: u32) -> u64 {
+    const LAST: u32 = (WINDOW / BLOCK_STRIDE) as u32 - 2;
+    let rank = if at < WINDOW { rank.min(LAST) } else { LAST };
+    block_window(rank) + at % BLOCK_STRIDE
 }
 
 /// Addresses of the windows.

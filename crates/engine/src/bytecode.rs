@@ -77,6 +77,10 @@ pub enum InstKind {
     Trap,
     /// `bar`, `barrier` ([`BarrierOp`]).
     Bar,
+    /// `barrier.cluster.arrive`.
+    ClusterArrive,
+    /// `barrier.cluster.wait`.
+    ClusterWait,
     /// `bar.warp.sync`: member mask in `src[0]`.
     BarWarp,
     /// `shfl`. [`Inst::aux`] holds [`shfl_code`]; bit 7 is set without `.sync`.
@@ -267,6 +271,10 @@ pub struct Program {
     pub uses_tid: [bool; 3],
     /// Whether `%warpid` is read.
     pub uses_warp_id: bool,
+    /// Whether the barrier of the cluster is used.
+    pub uses_cluster_barrier: bool,
+    /// Whether the module's architecture has clusters.
+    pub has_clusters: bool,
     /// Bytes of static shared memory.
     pub static_shared: u32,
     /// Offset of dynamic shared memory.

@@ -83,12 +83,26 @@ pub struct RegisterFile {
     pub block_specials: Vec<SpecialSlot>,
     /// Slots that hold the address of the parameter bank plus an offset.
     pub parameter_addresses: Vec<(u32, u64)>,
+    /// Slots that hold the address of a byte of the block's shared memory, and its offset there.
+    pub shared_addresses: Vec<(u32, u32)>,
     /// Loads that run once per launch. Their destinations are locations.
     pub hoisted_loads: Vec<HoistedLoad>,
     /// Lane functions that run once per launch, in order.
     pub launch_prologue: Vec<PrologueOp>,
     /// Lane functions that run once per block, in order.
     pub block_prologue: Vec<PrologueOp>,
+}
+
+impl RegisterFile {
+    /// Writes the addresses of shared memory, which begins at `window`, to a register file of this layout.
+    pub fn fill_shared_addresses(&self, regs: *mut u8, window: u32) {
+        for &(at, offset) in &self.shared_addresses {
+            // SAFETY: the location is a 32-bit slot of the register file.
+            let lanes =
+                unsafe { std::slice::from_raw_parts_mut(regs.add(at as usize).cast::<u32>(), 32) };
+            lanes.fill(window + offset);
+        }
+    }
 }
 
 /// Runs a prologue.

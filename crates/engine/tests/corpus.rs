@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use cupyrite_engine::memory::{AddressSpace, RegionKind};
-use cupyrite_engine::{Fault, Image, LaunchConfig, launch};
+use cupyrite_engine::{Bounds, Fault, Image, LaunchConfig, launch, launch_clusters};
 use harness::Printed;
 
 /// A parameter of a case: a value, or a buffer with its contents before the launch and expected contents.
@@ -30,6 +30,7 @@ struct Case {
     has_launch_line: bool,
     grid: [u32; 3],
     block: [u32; 3],
+    cluster: Option<[u32; 3]>,
     shared: u32,
     arguments: Vec<Argument>,
     /// The kind of the fault, and a text that its report contains.
@@ -89,6 +90,7 @@ impl Case {
             has_launch_line: false,
             grid: [1; 3],
             block: [1; 3],
+            cluster: None,
             shared: 0,
             arguments: Vec::new(),
             fault: None,
@@ -176,6 +178,7 @@ fn read_directive(case: &mut Case, directive: &str) -> Result<(), String> {
                 match setting.split_once('=') {
                     Some(("grid", value)) => case.grid = triple(value)?,
                     Some(("block", value)) => case.block = triple(value)?,
+                    Some(("cluster", value)) => case.cluster = Some(triple(value)?),
                     Some(("shared", value)) => case.shared = triple(value)?[0],
                     _ => return Err(format!("no setting '{setting}'")),
                 }
@@ -271,14 +274,15 @@ fn run(image: &Image, case: &Case) -> Result<(), String> {
         return Err(format!("{got} bytes of parameters, expected {wanted}"));
     }
     let printed = Printed::default();
-    let result = launch(
-        &kernel,
-        &LaunchConfig {
-            dynamic_shared: case.shared,
-            printf: &printed,
-            ..LaunchConfig::new(case.grid, case.block, &params)
-        },
-    );
+    let config = LaunchConfig {
+        dynamic_shared: case.shared,
+        printf: &printed,
+        ..LaunchConfig::new(case.grid, case.block, &params)
+    };
+    let result = match case.cluster {
+        Some(cluster) => launch_clusters(&kernel, &config, cluster, &Bounds),
+        None => launch(&kernel, &config),
+    };
     let mut problem = match (result, &case.fault) {
         (Ok(()), None) => None,
         (Ok(()), Some((wanted, _))) => Some(format!("no fault, expected {wanted}")),

@@ -64,6 +64,12 @@ impl FunctionBuilder<'_, '_> {
         } else {
             None
         };
+        let multicast = if mods.has(Word::MulticastCluster) {
+            let ranks = self.operand(i, barrier_at + 1)?.clone();
+            Some(self.source(&ranks, Slot::R32, Type::U16, &mut list)?)
+        } else {
+            None
+        };
         let reduce = match (i.op, mods.atom) {
             (Op::CpReduceAsync, Some(op)) => Some((op, i.types.first().copied())),
             (Op::CpReduceAsync, None) => return Err(self.unimplemented(i)),
@@ -74,6 +80,7 @@ impl FunctionBuilder<'_, '_> {
             shared,
             other,
             mbarrier,
+            multicast,
             reduce,
         })));
         self.emit(list, i)

@@ -303,11 +303,15 @@ impl<'m> FunctionBuilder<'_, 'm> {
             OpClass::Arithmetic | OpClass::Video => self.lane_function(i),
             OpClass::Address => match i.op {
                 Op::Isspacep => self.isspacep(i),
-                _ => Err(self.unimplemented(i)),
+                _ => self.lane_function(i),
             },
             OpClass::ControlFlow => self.control_flow(i),
             OpClass::Barrier => match i.op {
                 Op::Bar | Op::Barrier => self.barrier(i),
+                Op::BarrierCluster if i.mods.has(Word::Arrive) => {
+                    self.emit_one(Action::ClusterArrive, i)
+                }
+                Op::BarrierCluster => self.emit_one(Action::ClusterWait, i),
                 _ => Err(self.unimplemented(i)),
             },
             OpClass::WarpCollective => self.warp_collective(i),
@@ -352,7 +356,7 @@ impl<'m> FunctionBuilder<'_, 'm> {
         }
     }
 
-    /// An instruction that a lane function computes.
+    /// An instruction whose result depends on the registers of its lane alone.
     pub fn lane_function(&mut self, i: &Instr) -> Result<(), CompileError> {
         match lane::select(i, &self.body.regs) {
             Some(s) => {

@@ -1,13 +1,16 @@
 //! Translation of loads, stores, atomics and asynchronous copies.
 
 use cupyrite_ptx::ir::{
-    AtomOp, Base, Instr, Op, Operand, Scope, Semantics, Space, Type, VarId, Variable,
+    AtomOp, Base, Instr, Op, Operand, Scope, Semantics, Space, Type, VarId, Variable, Word,
 };
 
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
 use crate::build::PaddedVariable;
-use crate::kir::{Action, Address, AtomicOp, ConstantLoad, CopyOp, Fixed, MemOp, MemSpace, Reg};
+use crate::kir::{
+    Action, Address, AtomicOp, ConstantLoad, CopyOp, Fixed, MbarrierAction, MbarrierOp, MemOp,
+    MemSpace, Reg,
+};
 use crate::semantics::atomic;
 use crate::semantics::lane::Slot;
 
@@ -72,12 +75,7 @@ impl FunctionBuilder<'_, '_> {
                 (Fixed::Frame.reg(), offset.wrapping_add(at), MemSpace::Local)
             }
             (Some(Space::Shared | Space::SharedCluster), _) => {
-                let key = match v {
-                    VarId::Module(n) => (None, n),
-                    VarId::Local(n) => (Some(self.id()), n),
-                    _ => return Err(self.error("a parameter cannot lie in shared memory")),
-                };
-                let Some(&at) = self.layout.shared.get(&key) else {
+                let Some(at) = self.shared_offset(v) else {
                     return Err(self.error("internal error: a shared variable has no offset"));
                 };
                 let base = self.constant(Slot::R32, u128::from(at));
@@ -284,8 +282,32 @@ impl FunctionBuilder<'_, '_> {
         let mut op = self.access(i, address, ty);
         op.regs = self.values(self.operand(i, 1)?, ty, &mut list)?;
         op.store = true;
+        let bytes = op.size * op.regs.len() as u32;
         list.push(Action::Store(Box::new(op)));
+        self.complete_transactions(i, bytes, &mut list)?;
         self.emit(list, i)
+    }
+
+    /// Completes `bytes` transactions at the `mbarrier` object of `st.async` and `red.async`. The access before it has
+    /// completed at once.
+    fn complete_transactions(
+        &mut self,
+        i: &Instr,
+        bytes: u32,
+        list: &mut Vec<Action>,
+    ) -> Result<(), CompileError> {
+        if !i.mods.has(Word::Async) {
+            return Ok(());
+        }
+        let address = self.address(self.operand(i, 2)?, i.mods.space, list)?;
+        list.push(Action::Mbarrier(Box::new(MbarrierOp {
+            kind: MbarrierAction::CompleteTransactions,
+            address,
+            scope: Some(Scope::Cluster),
+            operand: self.constant(Slot::R32, bytes.into()),
+            dst: None,
+        })));
+        Ok(())
     }
 
     /// `atom`, `red`.
@@ -320,6 +342,9 @@ impl FunctionBuilder<'_, '_> {
             src,
             src2,
         })));
+        if red {
+            self.complete_transactions(i, ty.bytes(), &mut list)?;
+        }
         self.emit(list, i)
     }
 

@@ -112,6 +112,10 @@ impl FunctionBuilder<'_, '_> {
                     dst
                 }
             },
+            Operand::Var(v, offset) if let Some(at) = self.shared_offset(*v) => {
+                let source = Source::SharedAddress(at.wrapping_add(*offset as u32));
+                self.interned(Slot::R32, source, Uniformity::Block)
+            }
             Operand::Var(VarId::Param(n), offset) if self.function.is_entry => {
                 let base = self.layout.params.get(*n as usize).copied().unwrap_or(0);
                 self.parameter_address(u64::from(base).wrapping_add(*offset as u64))
@@ -134,6 +138,16 @@ impl FunctionBuilder<'_, '_> {
         let resized = self.temporary(slot);
         out.push(resize(run, reg, resized));
         Ok(resized)
+    }
+
+    /// Offset of a variable in the block's shared memory; `None` for one of another state space.
+    pub fn shared_offset(&self, v: VarId) -> Option<u32> {
+        let key = match v {
+            VarId::Module(n) => (None, n),
+            VarId::Local(n) => (Some(self.id()), n),
+            _ => return None,
+        };
+        self.layout.shared.get(&key).copied()
     }
 
     /// The register that holds the address of a byte of the parameter bank.

@@ -37,6 +37,11 @@ pub struct PlacedModule {
 }
 
 impl PlacedModule {
+    /// Whether the module's architecture has clusters.
+    pub fn has_clusters(&self) -> bool {
+        self.module.arch() >= 90
+    }
+
     /// The index in [`PlacedModule::variables`] of a variable of a function.
     pub fn variable_index(&self, function: FuncId, variable: VarId) -> Option<u32> {
         let base = match variable {

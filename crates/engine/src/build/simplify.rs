@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use cupyrite_ptx::ir::{Instr, Op, Operand, Space, Type, VarId};
+use cupyrite_ptx::ir::{Instr, Op, Operand, Space, Special, Type, VarId};
 
 use super::placed::{FunctionLayout, KernelLayout, PlacedModule};
 use crate::address_windows::{function_address, windows};
@@ -21,17 +21,22 @@ fn fixed_address(
         frame,
         ..
     } = of;
+    // In a cluster, each block has its own.
+    let shared = |key: (Option<u32>, u32)| match placed.has_clusters() {
+        true => None,
+        false => layout.shared.get(&key).map(|&o| u64::from(o)),
+    };
     match v {
         VarId::Module(n) => placed
             .globals
             .get(n as usize)
             .copied()
             .flatten()
-            .or_else(|| layout.shared.get(&(None, n)).map(|&o| u64::from(o))),
+            .or_else(|| shared((None, n))),
         VarId::Local(n) => {
             let var = of.body.vars.get(n as usize)?;
             match var.space {
-                Space::Shared => layout.shared.get(&(Some(id.0), n)).map(|&o| u64::from(o)),
+                Space::Shared => shared((Some(id.0), n)),
                 Space::Global | Space::Const => placed.body_globals.get(&(id.0, n)).copied(),
                 // The frame of a kernel starts at offset zero of local memory.
                 Space::Local | Space::Param if function.is_entry => {
@@ -44,7 +49,8 @@ fn fixed_address(
     }
 }
 
-/// An instruction with integers in place of known addresses, and arithmetic in place of `cvta`.
+/// An instruction with integers in place of known addresses, arithmetic in place of `cvta`, and all that a lane function needs
+/// as its operands.
 pub fn simplify<'i>(
     i: &'i Instr,
     placed: &PlacedModule,
@@ -55,11 +61,15 @@ pub fn simplify<'i>(
     for o in &i.operands {
         o.walk(&mut |o| has_addresses |= matches!(o, Operand::Var(..) | Operand::Func(_)));
     }
-    if i.op == Op::Call || !(has_addresses || i.op == Op::Cvta) {
+    if i.op == Op::Call || !(has_addresses || matches!(i.op, Op::Cvta | Op::Getctarank)) {
         return Cow::Borrowed(i);
     }
     let mut simplified = i.clone();
     let i = &mut simplified;
+    if i.op == Op::Getctarank {
+        // The rank that an address of the executing block alone has.
+        i.operands.push(Operand::Special(Special::ClusterCtaRank));
+    }
     for o in &mut i.operands {
         // The address of a texture reference stays symbolic.
         if matches!(o, Operand::TexAddr(_)) {

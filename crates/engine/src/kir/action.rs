@@ -104,6 +104,10 @@ pub enum Action {
     Trap,
     /// `bar`, `barrier`.
     Barrier(Box<BarrierOp>),
+    /// `barrier.cluster.arrive`.
+    ClusterArrive,
+    /// `barrier.cluster.wait`.
+    ClusterWait,
     /// `bar.warp.sync`.
     WarpBarrier {
         /// Member mask.
@@ -313,6 +317,7 @@ macro_rules! visit {
                 for object in op.mbarrier.$iter() {
                     address!(object);
                 }
+                op.multicast.$iter().for_each(|r| f(Read, r));
             }
             Action::TensorMap(op) => match $($reference)+ *op {
                 TensorMapOp::Replace { map, value, .. } => {
@@ -394,6 +399,8 @@ macro_rules! visit {
             | Action::Return
             | Action::Exit
             | Action::Trap
+            | Action::ClusterArrive
+            | Action::ClusterWait
             | Action::Fence => {}
         }
     }};

@@ -279,6 +279,8 @@ pub struct BulkOp {
     pub other: BulkSide,
     /// The `mbarrier` object whose transaction count falls by the bytes.
     pub mbarrier: Option<Address>,
+    /// Mask of the ranks of the blocks whose shared memory and object are meant (`.multicast::cluster`).
+    pub multicast: Option<Reg>,
     /// The operation of a reduction, and the type if the instruction names one.
     pub reduce: Option<(AtomOp, Option<Type>)>,
 }

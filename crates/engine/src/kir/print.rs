@@ -119,6 +119,7 @@ impl Function {
             },
             Source::Special(special) => special_name(special),
             Source::ParameterAddress(offset) => format!("&param[{offset:#x}]"),
+            Source::SharedAddress(offset) => format!("&shared[{offset:#x}]"),
             Source::Fixed(fixed) => match fixed {
                 Fixed::True => "true".into(),
                 Fixed::Carry => "carry".into(),
@@ -213,8 +214,11 @@ impl Function {
                         }
                     }
                 }
-                match &op.mbarrier {
-                    Some(object) => write!(out, ", complete {}", self.address(object)),
+                if let Some(object) = &op.mbarrier {
+                    write!(out, ", complete {}", self.address(object))?;
+                }
+                match &op.multicast {
+                    Some(ranks) => write!(out, ", multicast {}", reg(ranks)),
                     None => Ok(()),
                 }
             }
@@ -264,6 +268,8 @@ impl Function {
             Action::Exit => write!(out, "exit"),
             Action::Trap => write!(out, "trap"),
             Action::Barrier(op) => self.barrier(out, op),
+            Action::ClusterArrive => write!(out, "barrier.cluster.arrive"),
+            Action::ClusterWait => write!(out, "barrier.cluster.wait"),
             Action::WarpBarrier { members } => write!(out, "warp_barrier {}", reg(members)),
             Action::Shuffle {
                 mode,

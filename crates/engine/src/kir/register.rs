@@ -38,6 +38,8 @@ pub enum Source {
     Special(Special),
     /// The address of this byte of the parameter bank.
     ParameterAddress(u64),
+    /// The address of this byte of the block's shared memory, as other blocks of the cluster can use it.
+    SharedAddress(u32),
     /// A location of the register file that every kernel has.
     Fixed(Fixed),
 }

@@ -1,10 +1,12 @@
 //! A block: its warps and register files. The worker that runs its cluster runs it, and a block can yield to another.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::aligned::{Line, zeroed_lines};
 use super::block_barrier::release;
 use super::block_state::{BlockBarrier, BlockState};
+use super::cluster_state::{self, ClusterState};
 use super::context::Context;
 use super::lanes::lanes;
 use super::launch_state::Launch;
@@ -25,6 +27,8 @@ pub enum BlockStop {
     Yield,
     /// No warp can run until this time.
     Sleep(Instant),
+    /// No warp can run until the barrier of the cluster completes.
+    Blocked,
     /// A thread has faulted, or the launch has been stopped.
     Fault,
 }
@@ -53,6 +57,8 @@ pub struct Block {
     wake_time: Option<Instant>,
     /// The warp that runs next, if it is runnable.
     turn: u32,
+    /// The phase of the cluster's barrier up to which warps have been released.
+    cluster_phase: u32,
 }
 
 impl Block {
@@ -64,7 +70,8 @@ impl Block {
                 index: [0; 3],
                 shared_bytes,
                 memory: zeroed_lines(shared_bytes as usize),
-                cluster: Vec::new(),
+                window: 0,
+                cluster: Arc::default(),
                 barriers: [BlockBarrier::default(); 16],
                 live_threads: 0,
                 released: false,
@@ -78,6 +85,7 @@ impl Block {
             sleeping: 0,
             wake_time: None,
             turn: 0,
+            cluster_phase: 0,
         }
     }
 
@@ -86,9 +94,11 @@ impl Block {
         self.state.shared() as u64
     }
 
-    /// Makes the shared memory of the blocks of a cluster addressable, which must exist as long as this block runs.
-    pub fn join_cluster(&mut self, shared: &[u64]) {
-        self.state.cluster = shared.to_vec();
+    /// Adds the block to a cluster, whose other blocks must exist as long as this one runs.
+    /// `window` is the offset in the shared window at which the launch addresses the block's shared memory.
+    pub fn join_cluster(&mut self, cluster: &Arc<ClusterState>, window: u32) {
+        self.state.cluster = Arc::clone(cluster);
+        self.state.window = window;
     }
 
     /// Starts the block with this index on this worker.
@@ -124,11 +134,13 @@ impl Block {
         self.sleeping = 0;
         self.wake_time = None;
         self.turn = 0;
+        self.cluster_phase = 0;
         let program = launch.program;
         if program.file.block_to > program.file.block_from {
             let file = self.take_file(launch);
             let regs: *mut u8 = self.files[file].0.as_mut_ptr().cast();
             launch.fill_block_specials(regs, index, worker);
+            program.file.fill_shared_addresses(regs, self.state.window);
             // SAFETY: the register file has the size that the program requires.
             unsafe { run_prologue(&program.file.block_prologue, regs) };
             let bytes = (program.file.block_to - program.file.block_from) as usize;
@@ -189,6 +201,9 @@ impl Block {
         let program: &Program = launch.program;
         let mut spins = 0u32;
         loop {
+            if program.uses_cluster_barrier && self.release_cluster() {
+                spins = 0;
+            }
             self.wake();
             if self.runnable == 0 {
                 if let Some(time) = self.wake_time {
@@ -196,6 +211,9 @@ impl Block {
                 }
                 if self.warps.iter().all(|w| w.live == 0) {
                     return BlockStop::Done;
+                }
+                if launch.cluster_blocks > 1 && self.waits_for_cluster() {
+                    return BlockStop::Blocked;
                 }
                 if !self.force_collectives() {
                     self.report_deadlock(launch);
@@ -287,9 +305,32 @@ impl Block {
         }
     }
 
+    /// Makes the warps runnable that have waited for a completed phase of the cluster's barrier, and returns whether a phase
+    /// has completed.
+    #[inline]
+    fn release_cluster(&mut self) -> bool {
+        let phase = self.state.cluster.phase();
+        if phase == self.cluster_phase {
+            return false;
+        }
+        self.cluster_phase = phase;
+        for (n, w) in self.warps.iter_mut().enumerate() {
+            if cluster_state::release(&self.state.cluster, w) {
+                self.runnable |= 1 << n;
+            }
+        }
+        true
+    }
+
+    /// Whether a thread waits at the barrier of the cluster.
+    fn waits_for_cluster(&self) -> bool {
+        let mut fragments = self.warps.iter().flat_map(|w| &w.fragments);
+        fragments.any(|f| matches!(f.state, FragmentState::ClusterBarrier(_)))
+    }
+
     /// Lets warp collectives proceed without the members that wait at barriers, and returns whether there were any. Called
     /// when no warp can run.
-    fn force_collectives(&mut self) -> bool {
+    pub fn force_collectives(&mut self) -> bool {
         let mut any = false;
         for (n, w) in self.warps.iter_mut().enumerate() {
             if w.fragments
@@ -305,10 +346,10 @@ impl Block {
     }
 
     /// Raises a fault because no warp can ever run again.
-    fn report_deadlock(&mut self, launch: &Launch<'_>) {
+    pub fn report_deadlock(&self, launch: &Launch<'_>) {
         for w in &self.warps {
             if let Some(f) = w.fragments.first() {
-                let bars: Vec<String> = self
+                let mut bars: Vec<String> = self
                     .state
                     .barriers
                     .iter()
@@ -319,11 +360,19 @@ impl Block {
                         format!("{} of {expected} threads at barrier {n}", b.arrived)
                     })
                     .collect();
+                let mut what = "block";
+                if self.waits_for_cluster() {
+                    what = "cluster";
+                    let (arrived, expected) = self.state.cluster.arrived();
+                    bars.push(format!(
+                        "{arrived} of {expected} threads at barrier.cluster"
+                    ));
+                }
                 let fault = LaneFault {
                     kind: FaultKind::Trap,
                     lane: f.mask.trailing_zeros().min(31),
                     detail: FaultDetail::Text(format!(
-                        "deadlock of the block: {}; a GPU would hang",
+                        "deadlock of the {what}: {}; a GPU would hang",
                         bars.join(", ")
                     )),
                 };

@@ -1,6 +1,9 @@
 //! State that the warps of a block share: shared memory, barriers, the number of live threads.
 
+use std::sync::Arc;
+
 use super::aligned::Line;
+use super::cluster_state::ClusterState;
 use crate::address_windows::cluster_block;
 use crate::fault::Coordinates;
 
@@ -58,8 +61,11 @@ pub struct BlockState {
     pub shared_bytes: u32,
     /// Shared memory.
     pub memory: Vec<Line>,
-    /// Addresses of the shared memory of all blocks of the cluster, by rank; empty if the launch has no clusters.
-    pub cluster: Vec<u64>,
+    /// Offset in the shared window at which the launch addresses the block's shared memory; zero if the launch has no
+    /// clusters.
+    pub window: u32,
+    /// State that the blocks of the cluster share.
+    pub cluster: Arc<ClusterState>,
     /// Barriers 0 to 15.
     pub barriers: [BlockBarrier; 16],
     /// Threads that have not exited.
@@ -74,18 +80,18 @@ impl BlockState {
         self.memory.as_ptr().cast::<u8>().cast_mut()
     }
 
-    /// Address of the shared memory of the block of the cluster that an address names, and the offset there; `None` if the
-    /// address belongs to the executing block alone, or to no block.
+    /// The rank of the block of the cluster that an address names, the address of its shared memory, and the offset there;
+    /// `None` if the address belongs to the executing block alone, or to no block.
     #[cold]
-    pub fn in_cluster(&self, at: u64) -> Option<(u64, u64)> {
+    pub fn in_cluster(&self, at: u64) -> Option<(usize, u64, u64)> {
         let (rank, offset) = cluster_block(at)?;
-        Some((*self.cluster.get(rank)?, offset))
+        Some((rank, *self.cluster.shared.get(rank)?, offset))
     }
 
     /// Whether a host address lies in the shared memory of a block of the cluster.
     pub fn is_shared(&self, p: u64) -> bool {
         let inside = |base: u64| p.wrapping_sub(base) < self.shared_bytes.into();
-        inside(self.shared() as u64) || self.cluster.iter().any(|&base| inside(base))
+        inside(self.shared() as u64) || self.cluster.shared.iter().any(|&base| inside(base))
     }
 
     /// Completes the barriers that waited only for threads that have exited.

@@ -12,6 +12,7 @@ use super::lanes::lanes;
 use super::mbarrier;
 use super::memory::model::{AccessKind, AccessRequest, Admitted, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, refused, resolve};
+use crate::address_windows::mapped;
 use crate::bytecode::Inst;
 use crate::fault::{FaultKind, LaneFault};
 use crate::kir::{Address, BulkDirection, BulkOp, BulkSide, MemSpace};
@@ -162,40 +163,72 @@ pub unsafe fn run(
     let op = &program.bulk[inst.target as usize];
     for l in lanes(active) {
         // SAFETY: the caller's contract.
-        let (bytes, barrier) = unsafe {
-            let shared = all(regs, &op.shared)[l];
-            let bytes = match &op.other {
-                BulkSide::Memory(other, size) => {
-                    let size = *regs.add(size.at as usize).cast::<u32>().add(l);
-                    let other = (other, all(regs, other)[l]);
-                    memory(cx, inst, l, op, shared, other, size)?
-                }
-                BulkSide::Tensor(map, coordinates, offsets) => {
-                    let mut position = [0i32; 5];
-                    for (to, c) in position.iter_mut().zip(coordinates) {
-                        *to = *regs.add(c.at as usize).cast::<i32>().add(l);
-                    }
-                    let mut from_base = [0u16; 3];
-                    for (to, o) in from_base.iter_mut().zip(offsets.iter().flatten()) {
-                        *to = *regs.add(o.at as usize).cast::<u32>().add(l) as u16;
-                    }
-                    let map = (map, all(regs, map)[l]);
-                    let position = &position[..coordinates.len()];
-                    let offsets = offsets.is_some().then_some(from_base);
-                    tensor(cx, inst, l, op, shared, map, (position, offsets))?
-                }
-            };
-            let barrier = op
-                .mbarrier
-                .as_ref()
-                .map(|object| (object.space, all(regs, object)[l]));
-            (bytes, barrier)
+        let (shared, object, ranks) = unsafe {
+            let object = op.mbarrier.as_ref();
+            let ranks = op.multicast.as_ref();
+            (
+                all(regs, &op.shared)[l],
+                object.map(|object| (object.space, all(regs, object)[l])),
+                ranks.map(|r| *regs.add(r.at as usize).cast::<u32>().add(l) & 0xffff),
+            )
         };
-        if let Some(object) = barrier {
-            mbarrier::complete(cx, inst, l, object, bytes)?;
+        let Some(ranks) = ranks else {
+            // SAFETY: the caller's contract.
+            unsafe { copy(cx, regs, inst, l, shared, object)? };
+            continue;
+        };
+        for rank in lanes(ranks) {
+            let rank = rank as u32;
+            let object = object.map(|(space, at)| (space, mapped(at, rank)));
+            // SAFETY: the caller's contract.
+            unsafe { copy(cx, regs, inst, l, mapped(shared, rank), object)? };
         }
     }
     Ok(())
+}
+
+/// Executes the copy of a lane to or from `shared`, and completes its transactions at `object`.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn copy(
+    cx: &mut Context<'_, impl MemoryModel>,
+    regs: *mut u8,
+    inst: &Inst,
+    lane: usize,
+    shared: u64,
+    object: Option<(MemSpace, u64)>,
+) -> ExecResult {
+    let program = cx.program;
+    let op = &program.bulk[inst.target as usize];
+    // SAFETY: the caller's contract.
+    let bytes = unsafe {
+        match &op.other {
+            BulkSide::Memory(other, size) => {
+                let size = *regs.add(size.at as usize).cast::<u32>().add(lane);
+                let other = (other, all(regs, other)[lane]);
+                memory(cx, inst, lane, op, shared, other, size)?
+            }
+            BulkSide::Tensor(map, coordinates, offsets) => {
+                let mut position = [0i32; 5];
+                for (to, c) in position.iter_mut().zip(coordinates) {
+                    *to = *regs.add(c.at as usize).cast::<i32>().add(lane);
+                }
+                let mut from_base = [0u16; 3];
+                for (to, o) in from_base.iter_mut().zip(offsets.iter().flatten()) {
+                    *to = *regs.add(o.at as usize).cast::<u32>().add(lane) as u16;
+                }
+                let map = (map, all(regs, map)[lane]);
+                let position = &position[..coordinates.len()];
+                let offsets = offsets.is_some().then_some(from_base);
+                tensor(cx, inst, lane, op, shared, map, (position, offsets))?
+            }
+        }
+    };
+    match object {
+        Some(object) => mbarrier::complete(cx, inst, lane, object, bytes),
+        None => Ok(()),
+    }
 }
 
 /// The accesses of a copy or reduction to the shared memory of its block and to the other side.

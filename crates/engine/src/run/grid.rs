@@ -116,7 +116,7 @@ impl Scheduler<'_> {
                 };
                 match stop {
                     BlockStop::Done => spare = Some(cluster),
-                    BlockStop::Fault => return,
+                    BlockStop::Fault | BlockStop::Blocked => return,
                     BlockStop::Yield | BlockStop::Sleep(_) => {
                         let mut parked = self.parked.lock();
                         let more = from < to

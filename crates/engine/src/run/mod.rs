@@ -15,6 +15,7 @@ pub mod builtins;
 pub mod bulk_copy;
 pub mod calls;
 mod cluster;
+pub mod cluster_state;
 pub mod context;
 pub mod grid;
 pub mod lanes;

@@ -15,6 +15,7 @@ use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use super::aligned::Line;
+use super::cluster_state::ClusterArrivals;
 use super::lanes::{LANES, first_lane, lanes};
 use crate::bytecode::{InstKind, Program};
 use crate::register_file::fixed;
@@ -52,6 +53,8 @@ pub enum FragmentState {
     Sync(Collective),
     /// It waits at the block barrier of this number, in this phase. Its position is that of the barrier.
     Bar(u8, u32),
+    /// It waits at the barrier of the cluster for the completion of this phase. Its position is that of the barrier.
+    ClusterBarrier(u32),
     /// It sleeps until this time.
     Sleep(Instant),
 }
@@ -192,6 +195,8 @@ pub struct Warp {
     pub local: Vec<Line>,
     /// Calls in progress.
     pub calls: Option<Box<Calls>>,
+    /// Its arrivals at the barrier of the cluster.
+    pub cluster_barrier: ClusterArrivals,
     /// Whether the warp has started.
     pub started: bool,
 }
@@ -218,6 +223,7 @@ impl Warp {
             file: 0,
             local: Vec::new(),
             calls: None,
+            cluster_barrier: ClusterArrivals::default(),
             started: false,
         }
     }
@@ -238,6 +244,7 @@ impl Warp {
         self.time = 0;
         self.fuel = FUEL;
         self.slow = 0;
+        self.cluster_barrier = ClusterArrivals::default();
         self.started = false;
         if let Some(c) = &mut self.calls {
             c.depth = [0; LANES];
@@ -419,10 +426,10 @@ impl Warp {
         if let Some(n) = self.lowest(|f| f.state == FragmentState::Ready) {
             self.take(n);
         } else if let Some(n) = self.lowest(|f| matches!(f.state, FragmentState::Sync(_))) {
-            // The missing members may still arrive if they sleep or wait at a block barrier. Otherwise they never will.
+            // The missing members may still arrive if they sleep or wait at a barrier. Otherwise they never will.
             let missing = |f: &Fragment| match f.state {
                 FragmentState::Sleep(_) => true,
-                FragmentState::Bar(..) => !self.force_collective,
+                FragmentState::Bar(..) | FragmentState::ClusterBarrier(_) => !self.force_collective,
                 _ => false,
             };
             if self.fragments.iter().any(missing) {
@@ -444,7 +451,10 @@ impl Warp {
         let mut n = 0;
         while n < self.fragments.len() {
             let f = self.fragments[n];
-            let waits = matches!(f.state, FragmentState::Bar(..) | FragmentState::Sleep(_));
+            let waits = matches!(
+                f.state,
+                FragmentState::Bar(..) | FragmentState::ClusterBarrier(_) | FragmentState::Sleep(_)
+            );
             if waits || self.path(f.mask) != path {
                 n += 1;
             } else if f.pc == self.pc {

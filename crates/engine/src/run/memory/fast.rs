@@ -188,11 +188,14 @@ pub unsafe fn ld_shared4(
     // SAFETY: `shared4_ok` has checked the access of every active lane.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
-        let imm = inst.imm as u32;
+        let mut imm = inst.imm as u32;
         // As `in_shared`: a load that begins in shared memory is valid.
         let limit = cx.block.shared_bytes.next_multiple_of(4);
         if !shared4_ok(limit, a, imm, active) {
-            return load(cx, w, regs, inst, active);
+            imm = imm.wrapping_sub(cx.block.window);
+            if !shared4_ok(limit, a, imm, active) {
+                return load(cx, w, regs, inst, active);
+            }
         }
         let program = cx.program;
         admit(cx, inst, active, || {
@@ -242,9 +245,12 @@ pub unsafe fn st_shared4(
     // SAFETY: `shared4_ok` has checked the access of every active lane.
     unsafe {
         let a = regs.add(inst.args.src[0] as usize).cast::<u32>();
-        let imm = inst.imm as u32;
+        let mut imm = inst.imm as u32;
         if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
-            return store(cx, w, regs, inst, active);
+            imm = imm.wrapping_sub(cx.block.window);
+            if !shared4_ok(cx.block.shared_bytes, a, imm, active) {
+                return store(cx, w, regs, inst, active);
+            }
         }
         let program = cx.program;
         admit(cx, inst, active, || {

@@ -13,10 +13,10 @@ pub mod region_cache;
 use self::model::{Admitted, MemoryModel};
 use super::aligned::zeroed_lines;
 use super::block_state::BlockState;
-use super::context::Context;
+use super::context::{Context, fault};
 use super::lanes::{ALL, LANES};
 use super::warp::Warp;
-use crate::address_windows::{WINDOW, windows};
+use crate::address_windows::{WINDOW, cluster_block, windows};
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Address, MemSpace};
 use crate::register_file::fixed;
@@ -163,8 +163,23 @@ fn other_shared(
     // The blocks of a cluster have shared memory of the same size.
     let limit = block.shared_bytes;
     match block.in_cluster(at) {
-        None => Err(shared_refused(at, bytes, lane, limit, write)),
-        Some((base, offset)) if !misaligned && in_shared(offset, bytes, limit, write) => {
+        None => match cluster_block(at) {
+            Some((rank, _)) if !block.cluster.shared.is_empty() => {
+                let blocks = block.cluster.shared.len();
+                let text = format!(
+                    "shared::cluster address {at:#x}, which is of rank {rank}; the cluster has {blocks} blocks"
+                );
+                Err(fault(FaultKind::IllegalAddress, 1 << lane, text))
+            }
+            _ => Err(shared_refused(at, bytes, lane, limit, write)),
+        },
+        Some((rank, ..)) if block.cluster.live() & 1 << rank == 0 => {
+            let text = format!(
+                "shared::cluster address {at:#x}: the block of rank {rank} of the cluster has exited"
+            );
+            Err(fault(FaultKind::IllegalAddress, 1 << lane, text))
+        }
+        Some((_, base, offset)) if !misaligned && in_shared(offset, bytes, limit, write) => {
             Ok(ResolvedAddress::Host(base + offset))
         }
         Some(_) => {

@@ -23,6 +23,7 @@
 //! [`select`] returns the version for this machine. Both produce the same bits.
 
 mod blend;
+mod cluster_address;
 mod compare;
 mod convert;
 mod float;
@@ -62,6 +63,7 @@ pub fn select(i: &Instr, regs: &[Register]) -> Option<Selected> {
         .or_else(|| math::select(i))
         .or_else(|| video::select(i))
         .or_else(|| opaque::select(i))
+        .or_else(|| cluster_address::select(i))
 }
 
 /// The function that copies between slots of different shape: it truncates the value, or extends it (by sign if

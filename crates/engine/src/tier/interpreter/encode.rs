@@ -104,6 +104,8 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
         uses_local: kernel.uses_local,
         uses_tid: [0, 1, 2].map(|axis| reads(Special::Tid(axis))),
         uses_warp_id: reads(Special::WarpId),
+        uses_cluster_barrier: false,
+        has_clusters: placed.has_clusters(),
         static_shared: kernel.static_shared,
         dynamic_shared_at: kernel.dynamic_shared_at,
         reserved_shared: kernel.reserved_shared,
@@ -122,6 +124,7 @@ fn set_values(file: &mut RegisterFile, allocation: &Allocation) {
         match source {
             Source::Constant(element) => slot.broadcast(&mut template, at, element),
             Source::ParameterAddress(offset) => file.parameter_addresses.push((at, offset)),
+            Source::SharedAddress(offset) => file.shared_addresses.push((at, offset)),
             Source::Special(special) => {
                 let specials = if in_block {
                     &mut file.block_specials
@@ -408,6 +411,13 @@ impl Encoder<'_> {
             Action::Exit => Inst::new(InstKind::Exit),
             Action::Trap => Inst::new(InstKind::Trap),
             Action::Barrier(op) => table(InstKind::Bar, add(&mut p.barriers, *op)),
+            Action::ClusterArrive | Action::ClusterWait => {
+                p.uses_cluster_barrier = true;
+                Inst::new(match action {
+                    Action::ClusterArrive => InstKind::ClusterArrive,
+                    _ => InstKind::ClusterWait,
+                })
+            }
             Action::WarpBarrier { members } => with(InstKind::BarWarp, &[], &[members]),
             Action::Shuffle {
                 mode,

@@ -21,8 +21,8 @@ use crate::run::memory::model::MemoryModel;
 use crate::run::memory::{fast, general, splat32, splat64};
 use crate::run::warp::{FUEL, FragmentState, SPIN_COST, Warp};
 use crate::run::{
-    atomics, block_barrier, builtins, bulk_copy, calls, mbarrier, tensor_map, texture,
-    warp_collectives, warp_functions,
+    atomics, block_barrier, builtins, bulk_copy, calls, cluster_state, mbarrier, tensor_map,
+    texture, warp_collectives, warp_functions,
 };
 
 /// The first tier, and the reference for the others.
@@ -344,6 +344,18 @@ unsafe fn run_body<const V3: bool>(
                     }
                     Err(f) => return raise(cx, w, pc, &f),
                 },
+                InstKind::ClusterArrive => check!(cluster_state::arrive(cx, w, active)),
+                InstKind::ClusterWait => match cluster_state::wait(cx, w, active) {
+                    Ok(None) => {}
+                    Ok(Some(state)) => {
+                        if mask != active {
+                            w.park(pc + 1, mask & !active, FragmentState::Ready);
+                        }
+                        w.park(pc, active, state);
+                        resume_or_stop!();
+                    }
+                    Err(f) => return raise(cx, w, pc, &f),
+                },
                 InstKind::BarWarp
                 | InstKind::Shfl
                 | InstKind::Vote
@@ -433,6 +445,9 @@ fn exit(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp, exited: u32) {
         if !cx.program.barriers.is_empty() {
             cx.block.threads_exited();
         }
+        if cx.program.uses_cluster_barrier {
+            cx.block.cluster.threads_exited(w, exited);
+        }
     }
 }
 
@@ -477,7 +492,7 @@ unsafe fn is_space(
         // The address of the memory of another block is one of `shared::cluster` only.
         let own = |at| {
             let other = cx.block.in_cluster(at);
-            other.is_none_or(|(base, _)| base == cx.block.shared() as u64)
+            other.is_none_or(|(_, base, _)| base == cx.block.shared() as u64)
         };
         let yes = match inst.aux {
             1 => shared && own(a - win.shared),
