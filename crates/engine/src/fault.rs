@@ -15,6 +15,8 @@ pub enum FaultKind {
     InvalidPc,
     /// An operation on an address in a state space that it does not support.
     InvalidAddressSpace,
+    /// An access to shared memory of a block that the cluster does not have, or whose threads have exited.
+    ClusterBlockNotPresent,
     /// `trap`, or a deadlock.
     Trap,
     /// A stack overflow.

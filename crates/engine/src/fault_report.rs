@@ -166,6 +166,7 @@ pub fn report(
         FaultKind::InvalidPc => "invalid program counter",
         FaultKind::InvalidAddressSpace => "operation not supported on this address space",
         FaultKind::Trap => "kernel trapped",
+        FaultKind::ClusterBlockNotPresent => "access to a missing block of the cluster",
         FaultKind::StackOverflow => "stack overflow",
         FaultKind::Cancelled => "cancelled",
         FaultKind::LaunchOutOfResources => "too many resources requested for launch",

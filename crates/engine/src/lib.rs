@@ -36,8 +36,8 @@ pub use fault::{Fault, FaultDetail, FaultKind, LaneFault};
 pub use launch::{launch, launch_clusters, launch_with};
 pub use limits::{MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
 pub use load::{
-    Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo, Unit, check_unit, link_units,
-    undefined_functions,
+    ClusterDirectives, Global, Image, Kernel, LoadError, LoadErrorKind, ParamInfo, Unit,
+    check_unit, link_units, undefined_functions,
 };
 pub use run::{
     AccessKind, Bounds, GraphLauncher, LaneAccess, LaunchConfig, MemoryModel, PrintfSink,

@@ -28,6 +28,17 @@ pub struct ParamInfo {
     pub align: u32,
 }
 
+/// The cluster directives of a kernel (PTX ISA, "Cluster Dimension Directives").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClusterDirectives {
+    /// Required dimensions in blocks (`.reqnctapercluster`).
+    pub required: Option<[u32; 3]>,
+    /// The most blocks (`.maxclusterrank`).
+    pub max_rank: Option<u32>,
+    /// Whether a launch must have clusters (`.explicitcluster`).
+    pub explicit: bool,
+}
+
 /// A kernel of a loaded module.
 pub struct Kernel {
     /// Name in the PTX.
@@ -46,6 +57,8 @@ pub struct Kernel {
     pub ptx_target: u32,
     /// Required block dimensions (`.reqntid`).
     pub req_ntid: Option<[u32; 3]>,
+    /// What the kernel says about clusters.
+    pub cluster: ClusterDirectives,
     /// The program, or why the kernel cannot run.
     compiled: OnceLock<Result<Program, CompileError>>,
     /// What [`Self::compiled`] is made from; `None` once it is.
@@ -256,6 +269,11 @@ pub fn kernel(
         ptx_version: version,
         ptx_target: target,
         req_ntid: f.directives.req_ntid,
+        cluster: ClusterDirectives {
+            required: f.directives.req_ncta_per_cluster,
+            max_rank: f.directives.max_cluster_rank,
+            explicit: f.directives.explicit_cluster,
+        },
         compiled: OnceLock::new(),
         source: Mutex::new(Some(Arc::clone(placed))),
         id,

@@ -16,7 +16,7 @@ use cupyrite_ptx::ir::{FuncId, Linkage, Module, Space, VarId};
 use error::unresolved;
 pub use error::{LoadError, LoadErrorKind};
 use kernel::kernel;
-pub use kernel::{Kernel, ParamInfo};
+pub use kernel::{ClusterDirectives, Kernel, ParamInfo};
 use parse::{check_functions, single};
 pub use parse::{check_unit, link_units, undefined_functions};
 pub use unit::Unit;

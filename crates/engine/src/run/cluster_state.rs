@@ -98,7 +98,8 @@ impl ClusterArrivals {
 /// `barrier.cluster.arrive`: the lanes `active` arrive.
 ///
 /// # Errors
-/// A lane that has not waited since it last arrived (PTX ISA, `barrier.cluster`: undefined).
+/// A lane that has not waited since it last arrived (PTX ISA, `barrier.cluster`: a thread must arrive only once before the
+/// barrier completes).
 pub fn arrive(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp, active: u32) -> ExecResult {
     let twice = w.cluster_barrier.arrived & active;
     if twice != 0 {

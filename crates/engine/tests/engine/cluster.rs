@@ -334,23 +334,23 @@ fn accesses_outside_of_the_cluster_are_faults() {
         ),
         (
             no_block,
-            FaultKind::IllegalAddress,
-            "the cluster has 2 blocks",
+            FaultKind::ClusterBlockNotPresent,
+            "the number of blocks of the cluster is 2",
         ),
         (
             no_rank,
-            FaultKind::IllegalAddress,
-            "is of rank 2; the cluster has 2 blocks",
+            FaultKind::ClusterBlockNotPresent,
+            "is of rank 2; the number of blocks of the cluster is 2",
         ),
         (
             large_rank,
-            FaultKind::IllegalAddress,
-            "the cluster has 2 blocks",
+            FaultKind::ClusterBlockNotPresent,
+            "the number of blocks of the cluster is 2",
         ),
-        (multicast, FaultKind::IllegalAddress, "is of rank"),
+        (multicast, FaultKind::ClusterBlockNotPresent, "is of rank"),
         (
             exited,
-            FaultKind::IllegalAddress,
+            FaultKind::ClusterBlockNotPresent,
             "the block of rank 1 of the cluster has exited",
         ),
     ] {

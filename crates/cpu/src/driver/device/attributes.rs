@@ -198,11 +198,11 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         A::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED => 1,
         A::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED => 0,
         A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED => 1,
-        // Not supported: GPUDirect, clusters, deferred arrays.
+        A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => device.has_clusters().into(),
+        // Not supported: GPUDirect, deferred arrays.
         A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED
         | A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
         | A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING
-        | A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH
         | A::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED => 0,
         // Memory pools are shared as file descriptors.
         A::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => {

@@ -176,13 +176,13 @@ driver_entry_points! {
     fn add_kernel "cuGraphAddKernelNode_v2" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
         non_null(params)?;
         add(out, graph, (nodes, 0, count), || {
-            Kernel::read(&get::<CUDA_KERNEL_NODE_PARAMS>(params)?, false).map(Payload::Kernel).map(plain)
+            Kernel::read(&get::<CUDA_KERNEL_NODE_PARAMS>(params)?, false, None).map(Payload::Kernel).map(plain)
         })
     }
     fn add_kernel_v1 "cuGraphAddKernelNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64) {
         non_null(params)?;
         add(out, graph, (nodes, 0, count), || {
-            Kernel::read(&params::kernel_v1(params)?, false).map(Payload::Kernel).map(plain)
+            Kernel::read(&params::kernel_v1(params)?, false, None).map(Payload::Kernel).map(plain)
         })
     }
     fn add_memcpy "cuGraphAddMemcpyNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64, context: u64) {

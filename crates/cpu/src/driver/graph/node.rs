@@ -20,6 +20,7 @@ use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, HOST,
 use crate::driver::memory::fill::Fill;
 use crate::driver::module::function::FUNCTIONS;
 use crate::driver::module::launch::{Launch, LaunchConfig};
+use crate::driver::module::launch_kernel::cluster_dimensions;
 use crate::driver::stream::event::{self, Event};
 use crate::driver::stream::host_call::HostCall;
 use crate::driver::stream::memory_operations::Batch;
@@ -133,6 +134,9 @@ const PRIORITY: u32 = Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY.0;
 /// Stored in the launch rather than among the attributes.
 pub(super) const COOPERATIVE: u32 = Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0;
 
+/// In the launch as well.
+const CLUSTER: u32 = Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0;
+
 /// A kernel launch in a graph.
 #[derive(Clone)]
 pub(in crate::driver) struct Kernel {
@@ -160,8 +164,12 @@ impl Kernel {
         Kernel { launch, attributes }
     }
 
-    /// Validates the caller's parameters. `cooperative` is the node's previous setting.
-    pub(super) fn read(given: &CUDA_KERNEL_NODE_PARAMS, cooperative: bool) -> Res<Kernel> {
+    /// Validates the caller's parameters. `cooperative` and `cluster` are the node's previous settings.
+    pub(super) fn read(
+        given: &CUDA_KERNEL_NODE_PARAMS,
+        cooperative: bool,
+        cluster: Option<[u32; 3]>,
+    ) -> Res<Kernel> {
         let handle = match given.func.addr() {
             0 => given.kern.addr(),
             function => function,
@@ -181,6 +189,7 @@ impl Kernel {
             block: [given.blockDimX, given.blockDimY, given.blockDimZ],
             dynamic_shared: given.sharedMemBytes,
             cooperative,
+            cluster,
         };
         Ok(Kernel {
             launch: Launch::prepare(handle, &context, config, arguments as u64, extra as u64)?,
@@ -264,17 +273,11 @@ impl Kernel {
         {
             return Err(Code::NOT_SUPPORTED);
         }
-        // The device has no clusters: the only valid size is one.
-        if id == Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0 {
-            // SAFETY: a struct of integers, for which any bits are valid.
-            let dims = unsafe { value.clusterDim };
-            let dims = [dims.x, dims.y, dims.z];
-            if dims.contains(&0) {
-                return Err(Code::INVALID_VALUE);
-            }
-            if dims != [1; 3] {
-                return Err(Code::INVALID_CLUSTER_SIZE);
-            }
+        if id == CLUSTER {
+            kernel.launch = self.launch.with_config(LaunchConfig {
+                cluster: cluster_dimensions(&value)?,
+                ..self.launch.config
+            })?;
         }
         kernel.attributes.insert(id, Kept(value));
         Ok(kernel)
@@ -282,10 +285,15 @@ impl Kernel {
 
     /// A copy of the node with the attributes of `other`.
     pub(super) fn with_attributes_of(&self, other: &Kernel) -> Res<Kernel> {
-        let cooperative = other.launch.config.cooperative;
+        let LaunchConfig {
+            cooperative,
+            cluster,
+            ..
+        } = other.launch.config;
         Ok(Kernel {
             launch: self.launch.with_config(LaunchConfig {
                 cooperative,
+                cluster,
                 ..self.launch.config
             })?,
             attributes: other.attributes.clone(),

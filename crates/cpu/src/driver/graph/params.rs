@@ -24,6 +24,7 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_with};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::copy_job::CopyDescription;
+use crate::driver::module::launch::LaunchConfig;
 use crate::driver::stream::host_call::HostCall;
 
 /// The parameters of a node to be added.
@@ -151,7 +152,7 @@ pub(super) fn read_generic(params: &CUgraphNodeParams) -> Res<NodeParams> {
     check_reserved(params)?;
     let payload = match params.r#type {
         NodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
-            Payload::Kernel(Kernel::read(&kernel_of(params), false)?)
+            Payload::Kernel(Kernel::read(&kernel_of(params), false, None)?)
         }
         NodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
             let (copy, context) = memcpy_of(params)?;
@@ -291,7 +292,12 @@ pub(super) fn new_kernel(old: &Payload, given: &CUDA_KERNEL_NODE_PARAMS) -> Res<
     let Payload::Kernel(old) = old else {
         return Err(WRONG_NODE_TYPE);
     };
-    let mut new = Kernel::read(given, old.launch.config.cooperative)?;
+    let LaunchConfig {
+        cooperative,
+        cluster,
+        ..
+    } = old.launch.config;
+    let mut new = Kernel::read(given, cooperative, cluster)?;
     new.attributes = old.attributes.clone();
     Ok(Payload::Kernel(new))
 }

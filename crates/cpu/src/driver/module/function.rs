@@ -29,9 +29,10 @@ pub(crate) struct Settings {
     pub(crate) max_dynamic_shared: i32,
     /// Percentage, -1 for the default.
     carveout: i32,
-    cluster: [i32; 3],
+    /// Required cluster dimensions in blocks; zeros for none.
+    pub(crate) cluster: [i32; 3],
     cluster_policy: i32,
-    non_portable: i32,
+    pub(crate) non_portable: i32,
     shared_mode: i32,
     cache_config: u32,
 }
@@ -44,7 +45,11 @@ pub(crate) fn default_settings(kernel: &Kernel) -> Shared {
     Arc::new(Mutex::new(Settings {
         max_dynamic_shared: SHARED_PER_BLOCK.saturating_sub(kernel.static_shared()) as i32,
         carveout: -1,
-        cluster: [0; 3],
+        cluster: kernel
+            .cluster
+            .required
+            .unwrap_or_default()
+            .map(u32::cast_signed),
         cluster_policy: 0,
         non_portable: 0,
         shared_mode: 0,
@@ -158,7 +163,7 @@ pub(crate) fn attribute(
         Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
         Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => settings.max_dynamic_shared,
         Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => settings.carveout,
-        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => 0,
+        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => i32::from(kernel.cluster.explicit),
         Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => settings.cluster[0],
         Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => settings.cluster[1],
         Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => settings.cluster[2],
@@ -196,15 +201,22 @@ pub(crate) fn set_attribute(
         {
             settings.carveout = value
         }
-        // The device has no clusters: the only valid size is one.
-        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH if matches!(value, 0 | 1) => {
-            settings.cluster[0] = value
-        }
-        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT if matches!(value, 0 | 1) => {
-            settings.cluster[1] = value
-        }
-        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH if matches!(value, 0 | 1) => {
-            settings.cluster[2] = value
+        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+        | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
+        | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => {
+            let axis = id - Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0;
+            let of_code = kernel.cluster.required.map(|dims| dims[axis as usize]);
+            let most = match kernel.cluster.max_rank {
+                _ if !device.has_clusters() => 1,
+                Some(most) => most,
+                None => i32::MAX.cast_unsigned(),
+            };
+            let wanted = u32::try_from(value).map_err(|_| Code::INVALID_VALUE)?;
+            if wanted > most || of_code.is_some_and(|n| n != wanted) {
+                return Err(Code::INVALID_VALUE);
+            }
+            // A launch checks whether all three are set.
+            settings.cluster[axis as usize] = value;
         }
         Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
             if matches!(value, 0 | 1) =>

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cupyrite_engine::{FaultKind, GraphLauncher, Kernel};
+use cupyrite_engine::{Bounds, FaultKind, GraphLauncher, Kernel, launch_clusters};
 
 use crate::driver::context::activity::RunningKernel;
 use crate::driver::context::{Context, green};
@@ -16,6 +16,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::fresh_id;
 use crate::driver::entry::logs::{self, Level, because, refuse};
 use crate::driver::memory::space::space;
+use crate::driver::module::cluster;
 use crate::driver::module::function::{self, Function};
 use crate::driver::module::occupancy;
 
@@ -26,6 +27,8 @@ pub(crate) struct LaunchConfig {
     pub(crate) block: [u32; 3],
     pub(crate) dynamic_shared: u32,
     pub(crate) cooperative: bool,
+    /// Cluster dimensions in blocks, if the launch names them.
+    pub(crate) cluster: Option<[u32; 3]>,
 }
 
 /// Copies of a launch's arguments and their addresses, as reported by a kernel node.
@@ -85,6 +88,8 @@ pub(crate) struct Launch {
     pub(crate) handle: u64,
     pub(crate) function: Arc<Function>,
     pub(crate) config: LaunchConfig,
+    /// Cluster dimensions in blocks; `None` without clusters.
+    cluster: Option<[u32; 3]>,
     pub(crate) arguments: Arc<Arguments>,
 }
 
@@ -105,24 +110,31 @@ impl Launch {
         if context.id != function.context.id {
             return Err(Code::INVALID_HANDLE);
         }
-        check(&function, &config)?;
+        let cluster = check(&function, &config)?;
         let bytes = arguments(&function.kernel, pointers, extra)?;
         let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
         Ok(Launch {
             handle,
             function,
             config,
+            cluster,
             arguments,
         })
     }
 
     /// The same launch with other dimensions, validated again.
     pub(crate) fn with_config(&self, config: LaunchConfig) -> Res<Launch> {
-        check(&self.function, &config)?;
+        let cluster = check(&self.function, &config)?;
         Ok(Launch {
             config,
+            cluster,
             ..self.clone()
         })
+    }
+
+    /// Checks that the launch has clusters if the kernel needs them.
+    pub(crate) fn check_explicit_clusters(&self) -> Res {
+        cluster::check_explicit(&self.function, self.cluster)
     }
 
     /// Runs the grid on this thread. Fault reports go to standard error.
@@ -133,22 +145,24 @@ impl Launch {
         let launcher = LAUNCHER.with(|l| l.borrow().clone());
         let config = &self.config;
         let (kernel, params) = (&self.function.kernel, self.arguments.bytes());
-        let outcome = cupyrite_engine::launch(
-            kernel,
-            &cupyrite_engine::LaunchConfig {
-                dynamic_shared: config.dynamic_shared,
-                cooperative: config.cooperative,
-                cancel: &context.cancel,
-                printf: &context.printf,
-                local_limit: context.stack_limit(),
-                heap_limit: context.heap_limit(),
-                grid_id: fresh_id(),
-                viewer: peers::viewer(context),
-                sms: green::share().as_deref(),
-                graph: launcher.as_deref().map(|l| l as &dyn GraphLauncher),
-                ..cupyrite_engine::LaunchConfig::new(config.grid, config.block, params)
-            },
-        );
+        let share = green::share();
+        let engine_config = cupyrite_engine::LaunchConfig {
+            dynamic_shared: config.dynamic_shared,
+            cooperative: config.cooperative,
+            cancel: &context.cancel,
+            printf: &context.printf,
+            local_limit: context.stack_limit(),
+            heap_limit: context.heap_limit(),
+            grid_id: fresh_id(),
+            viewer: peers::viewer(context),
+            sms: share.as_deref(),
+            graph: launcher.as_deref().map(|l| l as &dyn GraphLauncher),
+            ..cupyrite_engine::LaunchConfig::new(config.grid, config.block, params)
+        };
+        let outcome = match self.cluster {
+            Some(cluster) => launch_clusters(kernel, &engine_config, cluster, &Bounds),
+            None => cupyrite_engine::launch(kernel, &engine_config),
+        };
         outcome.map_err(|fault| {
             if !fault.report.is_empty() && !context.has_failed() {
                 eprintln!("{}", fault.report.trim_end());
@@ -159,13 +173,14 @@ impl Launch {
     }
 }
 
-/// Checks a launch against the limits of the device and the function.
-fn check(f: &Function, config: &LaunchConfig) -> Res {
+/// Checks a launch against the limits of the device and the function, and returns the dimensions of its clusters.
+fn check(f: &Function, config: &LaunchConfig) -> Res<Option<[u32; 3]>> {
     let LaunchConfig {
         grid,
         block,
         dynamic_shared,
         cooperative,
+        cluster,
     } = *config;
     let name = &f.kernel.name;
     for (what, dims, most) in [("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)] {
@@ -203,6 +218,7 @@ fn check(f: &Function, config: &LaunchConfig) -> Res {
             )
         });
     }
+    let cluster = cluster::resolve(f, grid, cluster)?;
     let settings = f.settings();
     if i64::from(dynamic_shared) > i64::from(settings.max_dynamic_shared) {
         return refuse(Code::INVALID_VALUE, || {
@@ -237,11 +253,11 @@ fn check(f: &Function, config: &LaunchConfig) -> Res {
             });
         }
     }
-    Ok(())
+    Ok(cluster)
 }
 
 /// `2 x 3 x 4`
-pub(super) fn shape(dims: [u32; 3]) -> String {
+pub(crate) fn shape(dims: [u32; 3]) -> String {
     let [x, y, z] = dims;
     format!("{x} x {y} x {z}")
 }
@@ -328,7 +344,8 @@ fn code_of(kind: &FaultKind) -> Code {
         FaultKind::IllegalInstruction => Code::ILLEGAL_INSTRUCTION,
         FaultKind::InvalidPc => Code::INVALID_PC,
         FaultKind::InvalidAddressSpace => Code::INVALID_ADDRESS_SPACE,
-        FaultKind::Trap => Code::LAUNCH_FAILED,
+        // As an H100 does for missing blocks of a cluster.
+        FaultKind::Trap | FaultKind::ClusterBlockNotPresent => Code::LAUNCH_FAILED,
         // As an H100 does.
         FaultKind::StackOverflow => Code::ILLEGAL_ADDRESS,
         FaultKind::Cancelled => Code::LAUNCH_TIMEOUT,

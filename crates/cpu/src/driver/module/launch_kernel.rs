@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cupyrite_sys::driver::{CUlaunchAttribute, CUlaunchAttributeID as Attribute, CUlaunchConfig};
+use cupyrite_sys::driver::{
+    CUlaunchAttribute, CUlaunchAttributeID as Attribute, CUlaunchAttributeValue, CUlaunchConfig,
+};
 
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, get_array, non_null};
@@ -33,7 +35,8 @@ fn launch(
     attributes: &[CUlaunchAttribute],
 ) -> Res<Arc<stream::Stream>> {
     let stream = resolve::resolve_for_capture(stream, per_thread)?;
-    let launch = Launch::prepare(handle, &stream.context, config, pointers, extra);
+    let launch = Launch::prepare(handle, &stream.context, config, pointers, extra)
+        .and_then(|launch| launch.check_explicit_clusters().map(|()| launch));
     // A failed launch would be missing from the graph.
     let launch = launch.inspect_err(|_| capture_state::invalidate(&stream))?;
     if capture_state::is_capturing(&stream)? {
@@ -58,15 +61,34 @@ fn launch(
 
 /// The launch attributes that have an effect.
 #[derive(Default)]
-struct Attributes {
+pub(crate) struct Attributes {
     cooperative: bool,
+    /// Cluster dimensions in blocks.
+    pub(crate) cluster: Option<[u32; 3]>,
     /// Events to record when the grid is done; CUDA allows recording later than the requested moment.
     events: Vec<u64>,
     /// All attributes, for the kernel node of a captured launch.
     raw: Vec<CUlaunchAttribute>,
 }
 
-fn attributes(address: u64, count: u32) -> Res<Attributes> {
+/// The dimensions of a cluster in an attribute; `None` for zeros.
+pub(crate) fn cluster_dimensions(value: &CUlaunchAttributeValue) -> Res<Option<[u32; 3]>> {
+    // SAFETY: integers, for which any bits are valid; both members for clusters have the same fields.
+    let dims = unsafe { value.clusterDim };
+    let dims = [dims.x, dims.y, dims.z];
+    match dims {
+        [0, 0, 0] => Ok(None),
+        _ if dims.contains(&0) => refuse(Code::INVALID_CLUSTER_SIZE, || {
+            format!(
+                "the cluster has {} blocks; the dimensions must all be zero or all be positive",
+                shape(dims)
+            )
+        }),
+        _ => Ok(Some(dims)),
+    }
+}
+
+pub(crate) fn attributes(address: u64, count: u32) -> Res<Attributes> {
     let mut found = Attributes::default();
     if count == 0 {
         return Ok(found);
@@ -76,29 +98,25 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
     }
     non_null(address)?;
     found.raw = get_array::<CUlaunchAttribute>(address, count as usize)?;
+    let mut preferred = None;
     for CUlaunchAttribute { id, value, .. } in &found.raw {
         match *id {
             Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => {
                 // SAFETY: an integer, for which any bits are valid.
                 found.cooperative = unsafe { value.cooperative } != 0;
             }
-            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-            | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
-                // SAFETY: integers, for which any bits are valid; both members have the same fields.
-                let dims = unsafe { value.clusterDim };
-                let dims = [dims.x, dims.y, dims.z];
-                if dims.contains(&0) {
-                    return Err(Code::INVALID_VALUE);
-                }
-                if dims != [1, 1, 1] {
-                    return refuse(Code::INVALID_CLUSTER_SIZE, || {
-                        format!(
-                            "the cluster has {} blocks; this device supports only clusters of one block (larger clusters \
-                             require compute capability 9.0)",
-                            shape(dims)
-                        )
-                    });
-                }
+            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
+                found.cluster = cluster_dimensions(value)?;
+            }
+            // A preference, which the device may ignore if the launch names clusters as well.
+            Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
+                preferred = cluster_dimensions(value)?;
+            }
+            // SAFETY: an integer, for which any bits are valid.
+            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+                if unsafe { value.clusterSchedulingPolicyPreference }.0 > 2 =>
+            {
+                return Err(Code::INVALID_VALUE);
             }
             Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
             | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
@@ -129,6 +147,11 @@ fn attributes(address: u64, count: u32) -> Res<Attributes> {
             _ => return Err(Code::INVALID_VALUE),
         }
     }
+    if preferred.is_some_and(|dims| dims != [1; 3]) && found.cluster.is_none() {
+        return refuse(Code::INVALID_CLUSTER_SIZE, || {
+            "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION requires CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION".into()
+        });
+    }
     Ok(found)
 }
 
@@ -136,12 +159,12 @@ driver_entry_points! {
     fn launch_kernel "cuLaunchKernel" | "cuLaunchKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64, extra: u64) {
         let config =
-            LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false };
+            LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false, cluster: None };
         launch(f, config, stream, PER_THREAD, params, extra, &[]).map(|_| ())
     }
     fn launch_cooperative "cuLaunchCooperativeKernel" | "cuLaunchCooperativeKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64) {
-        let config = LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true };
+        let config = LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true, cluster: None };
         launch(f, config, stream, PER_THREAD, params, 0, &[]).map(|_| ())
     }
     fn launch_kernel_ex "cuLaunchKernelEx" | "cuLaunchKernelEx_ptsz" (config: u64, f: u64, params: u64, extra: u64) {
@@ -153,6 +176,7 @@ driver_entry_points! {
             block: [given.blockDimX, given.blockDimY, given.blockDimZ],
             dynamic_shared: given.sharedMemBytes,
             cooperative: found.cooperative,
+            cluster: found.cluster,
         };
         for event in &found.events {
             event::check(*event)?;

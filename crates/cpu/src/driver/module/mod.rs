@@ -20,6 +20,7 @@ use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of
 use crate::driver::module::jit::{JitOptions, Rejected, units_at, units_of};
 use crate::driver::stream::capture_state;
 
+mod cluster;
 pub(crate) mod function;
 pub(crate) mod jit;
 pub(crate) mod launch;

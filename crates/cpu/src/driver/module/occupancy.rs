@@ -4,18 +4,26 @@
 //! allocation granularity. It reports the occupancy on a GPU of the presented compute capability; the host processor
 //! has no such limits.
 
+use std::sync::Arc;
+
+use cupyrite_sys::driver::CUlaunchConfig;
+
 use crate::driver::device::attributes::{
     MAX_REGISTERS_PER_THREAD, MAX_THREADS_PER_BLOCK, REGISTERS_PER_SM, WARP,
 };
 use crate::driver::entry::Res;
-use crate::driver::entry::caller_memory::{is_executable_address, non_null, put};
+use crate::driver::entry::caller_memory::{get, is_executable_address, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
+use crate::driver::module::cluster;
 use crate::driver::module::function::{self, Function};
+use crate::driver::module::launch_kernel;
 
 /// Allocation granularity of registers, per warp.
 const REGISTER_UNIT: u32 = 256;
 const SHARED_UNIT: u64 = 128;
+/// Blocks of clusters that a multiprocessor of an H100 holds at most.
+const CLUSTERED_BLOCKS: u32 = 8;
 
 /// Number of blocks of `threads` threads with `dynamic` bytes of shared memory that fit on one multiprocessor.
 pub(crate) fn blocks_per_sm(f: &Function, threads: u32, dynamic: u64) -> Res<u32> {
@@ -97,6 +105,33 @@ fn best_block(
     put(out.1, best_threads as i32)
 }
 
+/// The function, its resident blocks of a multiprocessor and the dimensions of its clusters in the configuration of an
+/// occupancy query.
+///
+/// # Errors
+/// `NOT_SUPPORTED` on a device without clusters, `INVALID_CLUSTER_SIZE` as for a launch.
+fn clustered(out: u64, handle: u64, config: u64) -> Res<(Arc<Function>, u32, Option<[u32; 3]>)> {
+    non_null(out)?;
+    non_null(config)?;
+    let f = function::find(handle)?;
+    if !f.device()?.has_clusters() {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    let given = get::<CUlaunchConfig>(config)?;
+    let attributes = launch_kernel::attributes(given.attrs.addr() as u64, given.numAttrs)?;
+    let grid = [given.gridDimX, given.gridDimY, given.gridDimZ];
+    let dims = cluster::resolve(&f, grid, attributes.cluster)?;
+    cluster::check_explicit(&f, dims)?;
+    let threads = [given.blockDimX, given.blockDimY, given.blockDimZ];
+    let threads = threads.iter().fold(1, |n: u32, &d| n.saturating_mul(d));
+    let dynamic = i64::from(given.sharedMemBytes);
+    let resident = match dynamic > i64::from(f.settings().max_dynamic_shared) {
+        true => 0,
+        false => blocks_per_sm(&f, threads, given.sharedMemBytes.into())?,
+    };
+    Ok((f, resident, dims))
+}
+
 driver_entry_points! {
     fn occupancy_active_blocks "cuOccupancyMaxActiveBlocksPerMultiprocessor"
         (out: u64, handle: u64, threads: i32, dynamic: u64) {
@@ -130,16 +165,16 @@ driver_entry_points! {
         put(out, free.min(u64::from(sm.shared_optin.saturating_sub(f.kernel.static_shared()))))
     }
     fn occupancy_cluster_size "cuOccupancyMaxPotentialClusterSize" (out: u64, handle: u64, config: u64) {
-        non_null(out)?;
-        non_null(config)?;
-        function::find(handle)?;
-        // Clusters require compute capability 9.0.
-        Err(Code::NOT_SUPPORTED)
+        let (f, resident, _) = clustered(out, handle, config)?;
+        put(out, if resident == 0 { 0 } else { cluster::most_of_device(&f) as i32 })
     }
     fn occupancy_active_clusters "cuOccupancyMaxActiveClusters" (out: u64, handle: u64, config: u64) {
-        non_null(out)?;
-        non_null(config)?;
-        function::find(handle)?;
-        Err(Code::NOT_SUPPORTED)
+        let (f, resident, dims) = clustered(out, handle, config)?;
+        let Some(dims) = dims.filter(|_| resident > 0) else {
+            return put(out, 0);
+        };
+        let blocks = resident.min(CLUSTERED_BLOCKS) * f.device()?.threads as u32;
+        // Unlike on a GPU, the blocks of a cluster can share a multiprocessor.
+        put(out, (blocks / dims.iter().product::<u32>()).max(1) as i32)
     }
 }

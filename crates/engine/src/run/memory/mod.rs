@@ -167,9 +167,9 @@ fn other_shared(
             Some((rank, _)) if !block.cluster.shared.is_empty() => {
                 let blocks = block.cluster.shared.len();
                 let text = format!(
-                    "shared::cluster address {at:#x}, which is of rank {rank}; the cluster has {blocks} blocks"
+                    "shared::cluster address {at:#x}, which is of rank {rank}; the number of blocks of the cluster is {blocks}"
                 );
-                Err(fault(FaultKind::IllegalAddress, 1 << lane, text))
+                Err(fault(FaultKind::ClusterBlockNotPresent, 1 << lane, text))
             }
             _ => Err(shared_refused(at, bytes, lane, limit, write)),
         },
@@ -177,7 +177,7 @@ fn other_shared(
             let text = format!(
                 "shared::cluster address {at:#x}: the block of rank {rank} of the cluster has exited"
             );
-            Err(fault(FaultKind::IllegalAddress, 1 << lane, text))
+            Err(fault(FaultKind::ClusterBlockNotPresent, 1 << lane, text))
         }
         Some((_, base, offset)) if !misaligned && in_shared(offset, bytes, limit, write) => {
             Ok(ResolvedAddress::Host(base + offset))
