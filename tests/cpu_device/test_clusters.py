@@ -180,6 +180,18 @@ def test_sixteen_blocks_need_permission(code, stream):
         words(stream, kernel, 2, settings, np.int32)
 
 
+def test_clusters_of_a_cooperative_launch(code, stream):
+    blocks, clusters = 4, 3
+    out, stored = DeviceArray(np.zeros(blocks * clusters, np.int32)), DeviceArray(np.zeros(clusters, np.int32))
+    settings = LaunchConfig(grid=clusters, cluster=blocks, block=64, is_cooperative=True)
+    launch(stream, settings, code.get_kernel("grid_and_clusters"), out.address, stored.address)
+    stream.sync()
+    sums = np.arange(blocks * clusters).reshape(clusters, blocks).sum(1)
+    assert out.get().tolist() == np.repeat(np.roll(sums, -1), blocks).tolist()
+    out.free()
+    stored.free()
+
+
 @needs_clusters
 def test_an_access_to_a_block_that_has_exited_is_reported():
     program = """
@@ -213,6 +225,25 @@ def test_a_launch_chooses_its_clusters(module, out):
     assert run(module, "plain", out, 4, (0, 0, 0)) == [1, 0, 4]
     for grid, cluster in [(3, 2), (4, (1, 2)), (16, 16), (32, 32), (4, (0, 1, 1)), (64, (64, 64))]:
         assert run(module, "plain", out, grid, cluster) == INVALID, (grid, cluster)
+
+
+@needs_clusters
+def test_scheduling_policies_are_checked(module, out):
+    address = np.asarray(out.address, np.uint64)
+    params = np.array([address.ctypes.data], np.uint64)
+    found = []
+    for policy in range(4):
+        chosen = driver.CUlaunchAttribute()
+        chosen.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+        # The union's first word; an enum member of Python cannot have the value 3.
+        ctypes.c_uint32.from_address(chosen.value.getPtr()).value = policy
+        settings = config(4)
+        settings.attrs = [attribute((2, 1, 1)), chosen]
+        settings.numAttrs = 2
+        found += driver.cuLaunchKernelEx(settings, module.function("plain"), params, 0)
+    check(driver.cuCtxSynchronize())
+    assert found == [Result.CUDA_SUCCESS] * 3 + [Result.CUDA_ERROR_INVALID_VALUE]
+    assert out.get()[:3].tolist() == [2, 1, 4]
 
 
 @needs_clusters

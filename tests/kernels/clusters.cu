@@ -67,6 +67,22 @@ extern "C" __global__ void sum_of_ranks(int* out)
     if (cluster.block_rank() == 0 && threadIdx.x == 0) out[blockIdx.x / cluster.num_blocks()] = sum;
 }
 
+// out: for each block, what block 0 of the next cluster has stored before the barrier of the grid. Needs a cooperative launch.
+extern "C" __global__ void grid_and_clusters(int* out, int* stored)
+{
+    __shared__ int sum;
+    cg::cluster_group cluster = cg::this_cluster();
+    cg::grid_group grid = cg::this_grid();
+    int blocks = cluster.num_blocks(), clusters = gridDim.x / blocks, mine = blockIdx.x / blocks;
+    if (threadIdx.x == 0) sum = 0;
+    cluster.sync();
+    if (threadIdx.x == 0) atomicAdd(cluster.map_shared_rank(&sum, 0), blockIdx.x);
+    cluster.sync();
+    if (threadIdx.x == 0 && cluster.block_rank() == 0) stored[mine] = sum;
+    grid.sync();
+    if (threadIdx.x == 0) out[blockIdx.x] = stored[(mine + 1) % clusters];
+}
+
 // Block 0 reads from a block that has exited.
 extern "C" __global__ void late(int* out)
 {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use cupyrite_sys::driver::{
-    CUlaunchAttribute, CUlaunchAttributeID as Attribute, CUlaunchAttributeValue, CUlaunchConfig,
+    CUclusterSchedulingPolicy as Policy, CUlaunchAttribute, CUlaunchAttributeID as Attribute,
+    CUlaunchAttributeValue, CUlaunchConfig,
 };
 
 use crate::driver::entry::Res;
@@ -112,11 +113,12 @@ pub(crate) fn attributes(address: u64, count: u32) -> Res<Attributes> {
             Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => {
                 preferred = cluster_dimensions(value)?;
             }
-            // SAFETY: an integer, for which any bits are valid.
-            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
-                if unsafe { value.clusterSchedulingPolicyPreference }.0 > 2 =>
-            {
-                return Err(Code::INVALID_VALUE);
+            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
+                // SAFETY: an integer, for which any bits are valid.
+                let policy = unsafe { value.clusterSchedulingPolicyPreference };
+                if policy > Policy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING {
+                    return Err(Code::INVALID_VALUE);
+                }
             }
             Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT
             | Attribute::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
@@ -135,7 +137,6 @@ pub(crate) fn attributes(address: u64, count: u32) -> Res<Attributes> {
             Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
             | Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
             | Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
-            | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
             | Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
             | Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY
             | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
