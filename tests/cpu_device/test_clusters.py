@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from cuda.bindings import driver
 from cuda.core import Device, LaunchConfig, ObjectCode, launch
+from cuda.core.graph import GraphDefinition
 
 from helpers.device import KERNELS, DeviceArray, Module, check, compile_cuda, compute_capability, include_options
 from helpers.programs import python
@@ -168,6 +169,18 @@ def test_dimensions_of_the_code_apply_without_attributes(code, stream):
     assert found[:, 0].tolist() == [0, 1, 0, 1]
     assert found[:, 1].tolist() == [2] * 4
     assert found[:, 10].tolist() == [1001, 0, 1003, 2]
+
+
+def test_launches_in_a_graph_definition_have_clusters(code, stream):
+    out = DeviceArray(np.zeros(3, np.int32))
+    definition = GraphDefinition()
+    definition.launch(LaunchConfig(grid=3, cluster=4, block=32), code.get_kernel("sum_of_ranks"), out.address)
+    graph = definition.instantiate()
+    graph.launch(stream)
+    stream.sync()
+    assert out.get().tolist() == [32 * 6] * 3
+    graph.close()
+    out.free()
 
 
 def test_sixteen_blocks_need_permission(code, stream):
