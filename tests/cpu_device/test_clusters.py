@@ -183,6 +183,30 @@ def test_launches_in_a_graph_definition_have_clusters(code, stream):
     out.free()
 
 
+def test_nodes_of_a_graph_definition_change_their_clusters(module, stream, out):
+    definition = GraphDefinition()
+    kernel = ObjectCode.from_ptx(PTX.encode()).get_kernel("plain")
+    node = definition.launch(LaunchConfig(grid=1, cluster=4, block=32), kernel, out.address)
+
+    def result():
+        graph = definition.instantiate()
+        graph.launch(stream)
+        stream.sync()
+        graph.close()
+        return out.get()[:3].tolist()
+
+    assert result() == [4, 1, 4]
+    # No multiple of the former cluster.
+    node.update(config=LaunchConfig(grid=3, cluster=2, block=32))
+    assert result() == [2, 1, 6]
+    node.update(config=LaunchConfig(grid=5, block=32))
+    assert result() == [1, 0, 5]
+    node.update(config=LaunchConfig(grid=1, cluster=8, block=32))
+    with pytest.raises(Exception, match="(?i)block"):
+        node.update(config=LaunchConfig(grid=1, block=4096))
+    assert result() == [8, 1, 8]
+
+
 def test_sixteen_blocks_need_permission(code, stream):
     kernel = code.get_kernel("sum_of_ranks")
     settings = LaunchConfig(grid=2, cluster=16, block=32)

@@ -1,7 +1,8 @@
 //! Attributes of kernel nodes.
 
 use cupyrite_sys::driver::{
-    CUgraphNode, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue,
+    CUDA_KERNEL_NODE_PARAMS, CUgraphNode, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue,
 };
 
 use crate::error::{Result, driver};
@@ -44,6 +45,35 @@ pub(crate) unsafe fn set_attributes(
         }
         Ok(())
     })
+}
+
+/// Replaces the parameters of a kernel node by `raw`, and its attributes by those of `config`.
+///
+/// # Safety
+///
+/// `node` is a live kernel node, and the arguments in `raw` are valid.
+pub(crate) unsafe fn replace(
+    node: CUgraphNode,
+    raw: &CUDA_KERNEL_NODE_PARAMS,
+    config: &LaunchConfig,
+) -> Result<()> {
+    let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    // SAFETY: the node is live, the attribute is that of a cluster, and the caller upholds the rest.
+    unsafe {
+        // The former clusters need not divide the new grid. A driver that does not know the attribute has none to remove.
+        let former = attribute_of(node, id).ok();
+        let former = former.filter(|value| value.clusterDim.x != 0);
+        if former.is_some() {
+            let none = CUlaunchAttributeValue::default();
+            driver!(cuGraphKernelNodeSetAttribute(node, id, &raw const none))?;
+        }
+        let replaced = driver!(cuGraphKernelNodeSetParams(node, std::ptr::from_ref(raw)));
+        if let (Err(_), Some(former)) = (&replaced, former) {
+            driver!(cuGraphKernelNodeSetAttribute(node, id, &raw const former))?;
+        }
+        replaced?;
+        set_attributes(node, config, true)
+    }
 }
 
 /// # Safety

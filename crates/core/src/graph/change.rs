@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver::{CUgraphNode, CUgraphNodeParams, CUgraphNodeType};
 
 use crate::error::{Result, driver};
-use crate::graph::attributes::set_attributes;
+use crate::graph::attributes::replace;
 use crate::graph::callback::HostCallback;
 use crate::graph::definition::{Entered, GraphDefinition};
 use crate::graph::params::{MemcpyParams, MemsetParams, kernel_params};
@@ -56,10 +56,7 @@ impl GraphDefinition {
         self.change(node, Some(with_kernel(kernel, value)), |entered| {
             let raw = kernel_params(kernel, config, params, entered.context)?;
             // SAFETY: the node is live; the driver copies the parameters.
-            unsafe {
-                driver!(cuGraphKernelNodeSetParams(node, &raw const raw))?;
-                set_attributes(node, config, true)
-            }
+            unsafe { replace(node, &raw, config) }
         })
     }
 
@@ -82,10 +79,7 @@ impl GraphDefinition {
         raw.sharedMemBytes = config.shared_bytes;
         self.change(node, None, |_| {
             // SAFETY: the node is live; its own parameter values stay valid until they are replaced.
-            unsafe {
-                driver!(cuGraphKernelNodeSetParams(node, &raw const raw))?;
-                set_attributes(node, config, true)
-            }
+            unsafe { replace(node, &raw, config) }
         })
     }
 
