@@ -22,11 +22,12 @@ import stand_in
 
 #: The folder in the package. It is on no loader's search path; `python -m cupyrite run` puts it into LD_LIBRARY_PATH.
 FOLDER = "cupyrite/lib/cpu"
-#: Crate -> names of its file there. Wheels have no symbolic links. The names without a number are for `-lcuda` and for
-#: programs that load them; both files of a pair lead to the same device, which is in the first library.
+#: Crate -> names of its file there. Wheels have no symbolic links. The names without a number are for `-lcuda`, `-lcudart` and for
+#: programs that load them; all lead to the same device, which is in the first library.
 LIBRARIES = {
     "cupyrite-cpu-driver": ("libcupyrite_cpu_device.so",),
     "cupyrite-libcuda": ("libcuda.so.1", "libcuda.so"),
+    "cupyrite-libcudart": ("libcudart.so.13", "libcudart.so"),
     "cupyrite-libnvml": ("libnvidia-ml.so.1", "libnvidia-ml.so"),
 }
 #: Crate -> name of its program there, which loads the first library. `python -m cupyrite run` names it to Triton.

@@ -7,6 +7,7 @@ fn main() {
     let points = cupyrite_sys::driver::ENTRY_POINTS.iter();
     export(
         "libcuda.so.1",
+        None,
         points.filter_map(|p| p.symbol.to_str().ok()).collect(),
     );
 }

@@ -1,12 +1,13 @@
-// Included by the build scripts of `libcuda` and `libnvml`.
+// Included by the build scripts of `libcuda`, `libcudart` and `libnvml`.
 //
 // Generates one exported symbol per entry point: a jump through a table that is filled when the library is loaded. A jump
 // leaves registers and stack unchanged, so it fits functions of every signature.
 
 use std::fmt::Write;
 
-/// Writes `entries.rs` and the link arguments of a library with these exported functions.
-fn export(soname: &str, mut names: Vec<&str>) {
+/// Writes `entries.rs` and the link arguments of a library with these exported functions. `version` is their symbol
+/// version, if they have one.
+fn export(soname: &str, version: Option<&str>, mut names: Vec<&str>) {
     names.sort_unstable();
     names.dedup();
     let arch = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
@@ -40,7 +41,8 @@ fn export(soname: &str, mut names: Vec<&str>) {
         n = names.len()
     );
     let script = format!(
-        "{{\nglobal:\ncupyrite_cpu_device;\n{};\nlocal: *;\n}};\n",
+        "{}{{\nglobal:\ncupyrite_cpu_device;\n{};\nlocal: *;\n}};\n",
+        version.map(|version| format!("{version} ")).unwrap_or_default(),
         names.join(";\n")
     );
     std::fs::write(out.join("entries.rs"), rust).expect("writing to the build folder");

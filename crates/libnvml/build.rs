@@ -7,6 +7,7 @@ fn main() {
     let symbols = cupyrite_sys::nvml::SYMBOLS.iter();
     export(
         "libnvidia-ml.so.1",
+        None,
         symbols.filter_map(|s| s.export.to_str().ok()).collect(),
     );
 }

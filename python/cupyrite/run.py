@@ -11,7 +11,7 @@ import sys
 
 #: The folder with the CPU device as the driver's libraries.
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "cpu")
-FILES = ("libcuda.so.1", "libnvidia-ml.so.1", "libcupyrite_cpu_device.so", "ptxas")
+FILES = ("libcuda.so.1", "libcudart.so.13", "libnvidia-ml.so.1", "libcupyrite_cpu_device.so", "ptxas")
 #: Variables of Triton: the assemblers of its cubins and the folder of libcuda.so.1, each with its path in `FOLDER`.
 TRITON_VARIABLES = {"TRITON_PTXAS_PATH": "ptxas", "TRITON_PTXAS_BLACKWELL_PATH": "ptxas", "TRITON_LIBCUDA_PATH": ""}
 DEVICES = ("auto", "cpu", "gpu")

@@ -1,19 +1,19 @@
 //! The CPU device as a shared library, `libcupyrite_cpu_device.so`. A process loads it at most once: the extension
-//! module loads it when the CPU device is chosen, and `libcuda.so.1` and `libnvidia-ml.so.1` in the same folder
-//! (`crates/libcuda`, `crates/libnvml`) forward to it.
+//! module loads it when the CPU device is chosen, and `libcuda.so.1`, `libcudart.so.13` and `libnvidia-ml.so.1` in the same
+//! folder (`crates/libcuda`, `crates/libcudart`, `crates/libnvml`) forward to it.
 //!
 //! Belongs here: the exported function and the C side of its table. Does not belong here: the device (`cupyrite-cpu`), the
-//! table's type and its rules (`cupyrite_sys::loader::cpu_library`).
+//! runtime (`cupyrite-cudart`), the table's type and its rules (`cupyrite_sys::loader::cpu_library`).
 //!
-//! `python distributions/cpu_device.py` builds all three and puts them into the package.
+//! `python distributions/cpu_device.py` builds all four and puts them into the package.
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_void};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cupyrite_sys::loader::CudaLibrary;
 use cupyrite_sys::loader::cpu_library::{BUILD, CpuLibrary, CpuLibraryEntry, Program};
+use cupyrite_sys::loader::{CudaLibrary, choose_cpu_device};
 
 // Host functions of a Python program (`ctypes`) run on this library's threads, below its frames. Python may terminate
 // such a thread, which must then stop instead of unwinding. Both libraries include the file, because the linker's
@@ -26,6 +26,7 @@ static LIBRARY: CpuLibrary = CpuLibrary {
     build: BUILD.as_ptr(),
     driver,
     nvml,
+    runtime,
     interpose,
     connect,
     ptxas,
@@ -55,6 +56,15 @@ extern "C" fn nvml(name: *const c_char) -> *const c_void {
     // SAFETY: callers pass C strings.
     let name = unsafe { CStr::from_ptr(name) };
     contained(std::ptr::null(), || (cupyrite_cpu::DEVICE.nvml)(name))
+}
+
+extern "C" fn runtime(name: *const c_char) -> *const c_void {
+    // SAFETY: callers pass C strings.
+    let name = unsafe { CStr::from_ptr(name) };
+    contained(std::ptr::null(), || {
+        choose_cpu_device(cupyrite_cpu::DEVICE.driver);
+        cupyrite_cudart::get_proc(name)
+    })
 }
 
 extern "C" fn interpose(

@@ -1,6 +1,6 @@
 //! Fills the table of the exported functions with those of the CPU device, `libcupyrite_cpu_device.so` in the same folder.
 //!
-//! `crates/libcuda` and `crates/libnvml` contain this file. It neither allocates nor panics: the dynamic loader runs it, possibly
+//! `crates/libcuda`, `crates/libcudart` and `crates/libnvml` contain this file. It neither allocates nor panics: the dynamic loader runs it, possibly
 //! before the program's own initialisation.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -30,11 +30,13 @@ pub enum ForwardedApi {
     Driver,
     /// NVML's.
     Nvml,
+    /// The runtime's.
+    Runtime,
 }
 
-/// Loads the CPU device, and stores the address of each function of `names` in the table at `table`. If the device
-/// cannot be loaded, prints a message to standard error and stores `failed`, which returns a status, for every
-/// function.
+/// Loads the CPU device, and stores the address of each function of `names` in the table at `table`. If `refused` says why
+/// the device must not be used, or it cannot be loaded, prints the reason to standard error and stores the results of
+/// `failed`: addresses of functions that return a status.
 ///
 /// # Safety
 ///
@@ -43,9 +45,16 @@ pub unsafe fn fill(
     names: &[&CStr],
     table: *mut *const c_void,
     of: ForwardedApi,
-    failed: extern "C" fn() -> c_int,
+    refused: Option<&CStr>,
+    failed: impl Fn(&CStr) -> *const c_void,
 ) {
-    let library = load();
+    let library = match refused {
+        None => load(),
+        Some(why) => {
+            report(file().unwrap_or(DEVICE.as_ptr()), why);
+            None
+        }
+    };
     if let Some(library) = library {
         LIBRARY.store((&raw const *library).cast_mut(), Ordering::Release);
     }
@@ -54,8 +63,9 @@ pub unsafe fn fill(
             Some(library) => match of {
                 ForwardedApi::Driver => (library.driver)(name.as_ptr()),
                 ForwardedApi::Nvml => (library.nvml)(name.as_ptr()),
+                ForwardedApi::Runtime => (library.runtime)(name.as_ptr()),
             },
-            None => failed as *const c_void,
+            None => failed(name),
         };
         // SAFETY: guaranteed by the caller.
         unsafe { table.add(i).write(address) };
@@ -80,31 +90,36 @@ fn report(path: *const c_char, why: &CStr) {
     unsafe { libc::writev(libc::STDERR_FILENO, parts.as_ptr(), parts.len() as c_int) };
 }
 
-fn load() -> Option<&'static CpuLibrary> {
-    let mut buffer = [0_u8; LONGEST];
-    let path: *mut c_char = buffer.as_mut_ptr().cast();
+/// The dynamic loader's name of this library's file: a C string that lives as long as the library.
+fn file() -> Option<*const c_char> {
     // SAFETY: all bytes zero are a valid `Dl_info`.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: any address may be asked for; the result has room for what is stored.
-    let found = unsafe { libc::dladdr(load as *const c_void, &raw mut info) };
-    if found == 0 || info.dli_fname.is_null() {
+    let found = unsafe { libc::dladdr(file as *const c_void, &raw mut info) };
+    (found != 0 && !info.dli_fname.is_null()).then_some(info.dli_fname)
+}
+
+fn load() -> Option<&'static CpuLibrary> {
+    let mut buffer = [0_u8; LONGEST];
+    let path: *mut c_char = buffer.as_mut_ptr().cast();
+    let Some(file) = file() else {
         report(DEVICE.as_ptr(), c"the folder of this library is unknown");
         return None;
-    }
+    };
     // SAFETY: the loader's name of this file is a C string. With the device's name it fits into the buffer, which is all
     // zero, or nothing is copied. Its folder ends with the last slash; a name without one has no folder, and the loader
     // searches for the device.
     unsafe {
-        let slash = libc::strrchr(info.dli_fname, c_int::from(b'/'));
+        let slash = libc::strrchr(file, c_int::from(b'/'));
         let folder = match slash.is_null() {
             true => 0,
-            false => slash.offset_from(info.dli_fname).cast_unsigned() + 1,
+            false => slash.offset_from(file).cast_unsigned() + 1,
         };
         if folder + DEVICE.count_bytes() >= LONGEST {
-            report(info.dli_fname, c"the path is too long");
+            report(file, c"the path is too long");
             return None;
         }
-        std::ptr::copy_nonoverlapping(info.dli_fname, path, folder);
+        std::ptr::copy_nonoverlapping(file, path, folder);
         std::ptr::copy_nonoverlapping(DEVICE.as_ptr(), path.add(folder), DEVICE.count_bytes());
     }
     // SAFETY: a C string; the library's initialisation has no requirements.

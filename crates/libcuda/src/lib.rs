@@ -23,7 +23,10 @@ extern "C" fn fill() {
     // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
     unsafe {
         let table = (&raw mut cupyrite_entry_table).cast();
-        forward::fill(&NAMES, table, forward::ForwardedApi::Driver, failed);
+        let failed = failed as *const c_void;
+        forward::fill(&NAMES, table, forward::ForwardedApi::Driver, None, |_| {
+            failed
+        });
     }
 }
 

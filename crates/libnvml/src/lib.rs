@@ -24,7 +24,8 @@ extern "C" fn fill() {
     // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
     unsafe {
         let table = (&raw mut cupyrite_entry_table).cast();
-        forward::fill(&NAMES, table, forward::ForwardedApi::Nvml, failed);
+        let failed = failed as *const c_void;
+        forward::fill(&NAMES, table, forward::ForwardedApi::Nvml, None, |_| failed);
     }
 }
 

@@ -102,7 +102,8 @@ impl Execution {
     }
 }
 
-fn linear(to: u64, from: u64, count: usize, kind: u32, execution: Execution) -> Res {
+/// A copy of `count` contiguous bytes.
+pub(crate) fn linear(to: u64, from: u64, count: usize, kind: u32, execution: Execution) -> Res {
     let kind = CopyDirection::new(kind)?;
     context::current()?;
     if count == 0 {

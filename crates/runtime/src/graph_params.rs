@@ -23,7 +23,7 @@ use crate::copy_nd::{element_bytes, translate};
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
 use crate::graph::{added, array};
-use crate::{context, execution_context, kernel};
+use crate::{context, execution_context, kernel, registration, symbol};
 
 /// The current context, for nodes that name one.
 fn current_context() -> Res<CUcontext> {
@@ -33,12 +33,13 @@ fn current_context() -> Res<CUcontext> {
     Ok(context)
 }
 
-/// Converts a kernel node's parameters to the driver's. A `cudaKernel_t` is kept, so that queries return it unchanged.
+/// Converts a kernel node's parameters to the driver's. A `cudaKernel_t` is kept, so that queries return it unchanged;
+/// they return the host stub of a kernel that was found by one.
 fn kernel_params(at: u64) -> Res<CUDA_KERNEL_NODE_PARAMS> {
     non_null(at)?;
     let p = get::<cudaKernelNodeParams>(at)?;
     context::current()?;
-    let func = p.func as u64;
+    let func = registration::resolve(p.func as u64)?;
     kernel::function(func)?;
     let mut function: CUfunction = std::ptr::null_mut();
     let is_kernel = cu!(cuKernelGetFunction(&mut function, func as CUkernel)).is_ok();
@@ -72,7 +73,7 @@ fn put_kernel(at: u64, p: &CUDA_KERNEL_NODE_PARAMS) -> Res {
         func: if p.kern.is_null() {
             p.func.cast()
         } else {
-            p.kern.cast()
+            registration::stub_of_kernel(p.kern as u64) as *mut c_void
         },
         ..cudaKernelNodeParams::default()
     };
@@ -332,10 +333,16 @@ fn host_of(at: u64) -> Res<CUDA_HOST_NODE_PARAMS> {
     get::<CUDA_HOST_NODE_PARAMS>(at)
 }
 
-/// Symbols are addresses of host variables registered by a compiler; none are registered with this runtime.
-fn no_symbol() -> Res {
-    context::current()?;
-    Err(Error::INVALID_SYMBOL)
+/// The driver's parameters of a copy to a variable of the program.
+fn to_symbol(symbol: u64, from: u64, count: usize, offset: usize, kind: u32) -> Res<CUDA_MEMCPY3D> {
+    symbol::to_device(kind)?;
+    linear_params(symbol::range(symbol, offset, count)?, from, count, kind)
+}
+
+/// The driver's parameters of a copy from a variable of the program.
+fn from_symbol(to: u64, symbol: u64, count: usize, offset: usize, kind: u32) -> Res<CUDA_MEMCPY3D> {
+    symbol::from_device(kind)?;
+    linear_params(to, symbol::range(symbol, offset, count)?, count, kind)
 }
 
 fn add_copy(out: u64, graph: u64, before: u64, count: usize, copy: CUDA_MEMCPY3D) -> Res {
@@ -423,12 +430,32 @@ runtime_entry_points! {
         (exec: u64, node: u64, to: u64, from: u64, bytes: usize, kind: u32) {
         exec_copy(exec, node, linear_params(to, from, bytes, kind)?)
     }
-    fn add_memcpy_to_symbol "cudaGraphAddMemcpyNodeToSymbol" () { no_symbol() }
-    fn add_memcpy_from_symbol "cudaGraphAddMemcpyNodeFromSymbol" () { no_symbol() }
-    fn memcpy_set_to_symbol "cudaGraphMemcpyNodeSetParamsToSymbol" () { no_symbol() }
-    fn memcpy_set_from_symbol "cudaGraphMemcpyNodeSetParamsFromSymbol" () { no_symbol() }
-    fn exec_memcpy_to_symbol "cudaGraphExecMemcpyNodeSetParamsToSymbol" () { no_symbol() }
-    fn exec_memcpy_from_symbol "cudaGraphExecMemcpyNodeSetParamsFromSymbol" () { no_symbol() }
+    fn add_memcpy_to_symbol "cudaGraphAddMemcpyNodeToSymbol"
+        (out: u64, graph: u64, before: u64, count: usize, symbol: u64, from: u64, bytes: usize, offset: usize, kind: u32) {
+        add_copy(out, graph, before, count, to_symbol(symbol, from, bytes, offset, kind)?)
+    }
+    fn add_memcpy_from_symbol "cudaGraphAddMemcpyNodeFromSymbol"
+        (out: u64, graph: u64, before: u64, count: usize, to: u64, symbol: u64, bytes: usize, offset: usize, kind: u32) {
+        add_copy(out, graph, before, count, from_symbol(to, symbol, bytes, offset, kind)?)
+    }
+    fn memcpy_set_to_symbol "cudaGraphMemcpyNodeSetParamsToSymbol"
+        (node: u64, symbol: u64, from: u64, bytes: usize, offset: usize, kind: u32) {
+        let copy = to_symbol(symbol, from, bytes, offset, kind)?;
+        cu!(cuGraphMemcpyNodeSetParams(node as CUgraphNode, &copy))
+    }
+    fn memcpy_set_from_symbol "cudaGraphMemcpyNodeSetParamsFromSymbol"
+        (node: u64, to: u64, symbol: u64, bytes: usize, offset: usize, kind: u32) {
+        let copy = from_symbol(to, symbol, bytes, offset, kind)?;
+        cu!(cuGraphMemcpyNodeSetParams(node as CUgraphNode, &copy))
+    }
+    fn exec_memcpy_to_symbol "cudaGraphExecMemcpyNodeSetParamsToSymbol"
+        (exec: u64, node: u64, symbol: u64, from: u64, bytes: usize, offset: usize, kind: u32) {
+        exec_copy(exec, node, to_symbol(symbol, from, bytes, offset, kind)?)
+    }
+    fn exec_memcpy_from_symbol "cudaGraphExecMemcpyNodeSetParamsFromSymbol"
+        (exec: u64, node: u64, to: u64, symbol: u64, bytes: usize, offset: usize, kind: u32) {
+        exec_copy(exec, node, from_symbol(to, symbol, bytes, offset, kind)?)
+    }
     fn add_memset "cudaGraphAddMemsetNode" (out: u64, graph: u64, before: u64, count: usize, params: u64) {
         let (params, ctx) = (set_of(params)?, current_context()?);
         added(out, |node| cu!(cuGraphAddMemsetNode(node, graph as CUgraph, array(before), count, &params, ctx)))

@@ -1,8 +1,7 @@
 //! Kernels: attributes, parameters, occupancy.
 //!
-//! A `func` argument of the runtime is the address of a host stub registered by a compiler, or a `cudaKernel_t`. No
-//! stubs are registered with this runtime, so `func` is a `cudaKernel_t`, or a `cudaFunction_t` if the caller has only
-//! that.
+//! A `func` argument of the runtime is the address of a host stub that the program registered ([`registration`]), a
+//! `cudaKernel_t`, or a `cudaFunction_t` if the caller has only that.
 
 use cupyrite_sys::driver::{
     CUfunc_cache, CUfunction, CUfunction_attribute, CUkernel, CUsharedconfig,
@@ -13,13 +12,14 @@ use crate::checked::{get, non_null, put, put_optional};
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
-use crate::launch;
+use crate::{launch, registration};
 
 /// The function of a kernel in the current context.
 pub(crate) fn function(of: u64) -> Res<CUfunction> {
     if of == 0 {
         return Err(Error::INVALID_DEVICE_FUNCTION);
     }
+    let of = registration::resolve(of)?;
     let mut function: CUfunction = std::ptr::null_mut();
     match cu!(cuKernelGetFunction(&mut function, of as CUkernel)) {
         Ok(()) => return Ok(function),

@@ -9,6 +9,7 @@ use crate::checked::get;
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
+use crate::registration;
 use crate::stream::handle;
 
 /// Converts a launch configuration to the driver's.
@@ -81,22 +82,35 @@ fn launch(func: u64, config: &CUlaunchConfig, arguments: u64) -> Res {
         return Err(Error::INVALID_DEVICE_FUNCTION);
     }
     // The driver accepts a kernel in place of a function.
+    let func = registration::resolve(func)?;
     let (f, arguments) = (func as CUfunction, arguments as *mut *mut c_void);
     let outcome = cu!(cuLaunchKernelEx(config, f, arguments, std::ptr::null_mut()));
     explain(outcome, grid, block)
 }
 
+/// A launch without attributes.
+pub(crate) fn plain<const PER_THREAD: bool>(
+    func: u64,
+    grid: dim3,
+    block: dim3,
+    arguments: u64,
+    shared: usize,
+    stream: u64,
+) -> Res {
+    let wanted = cudaLaunchConfig_t {
+        gridDim: grid,
+        blockDim: block,
+        dynamicSmemBytes: shared,
+        stream: stream as *mut _,
+        ..cudaLaunchConfig_t::default()
+    };
+    launch(func, &config::<PER_THREAD>(wanted)?, arguments)
+}
+
 runtime_entry_points! {
     fn launch_kernel "cudaLaunchKernel" | "cudaLaunchKernel_ptsz"
         (func: u64, grid: dim3, block: dim3, arguments: u64, shared: usize, stream: u64) {
-        let wanted = cudaLaunchConfig_t {
-            gridDim: grid,
-            blockDim: block,
-            dynamicSmemBytes: shared,
-            stream: stream as *mut _,
-            ..cudaLaunchConfig_t::default()
-        };
-        launch(func, &config::<PER_THREAD>(wanted)?, arguments)
+        plain::<PER_THREAD>(func, grid, block, arguments, shared, stream)
     }
     fn launch_kernel_ex "cudaLaunchKernelExC" | "cudaLaunchKernelExC_ptsz" (of: u64, func: u64, arguments: u64) {
         let config = config::<PER_THREAD>(get::<cudaLaunchConfig_t>(of)?)?;
@@ -108,6 +122,7 @@ runtime_entry_points! {
         if func == 0 {
             return Err(Error::INVALID_DEVICE_FUNCTION);
         }
+        let func = registration::resolve(func)?;
         let shared = u32::try_from(shared).map_err(|_| Error::INVALID_VALUE)?;
         let outcome = cu!(cuLaunchCooperativeKernel(
             func as CUfunction, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared,

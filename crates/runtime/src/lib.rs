@@ -44,9 +44,11 @@ mod peer;
 mod pointer;
 mod pool;
 mod properties;
+mod registration;
 mod set;
 mod stream;
 mod surface;
+mod symbol;
 mod texture;
 mod thread;
 mod version;
@@ -86,9 +88,11 @@ fn table() -> &'static HashMap<&'static str, &'static EntryPoint> {
             pointer::ENTRIES,
             pool::ENTRIES,
             properties::ENTRIES,
+            registration::ENTRIES,
             set::ENTRIES,
             stream::ENTRIES,
             surface::ENTRIES,
+            symbol::ENTRIES,
             texture::ENTRIES,
             version::ENTRIES,
         ]
@@ -131,6 +135,18 @@ fn is_known(name: &str) -> bool {
 /// Registers this runtime with `cupyrite_sys`, which calls it in place of NVIDIA's.
 pub fn install() {
     cupyrite_sys::loader::register_own_runtime(get_proc);
+}
+
+/// Names that `libcudart` of this runtime exports, each of which [`get_proc`] finds: those of every release, with their
+/// variants for the per-thread default stream, and those that only programs compiled by `nvcc` call. In no particular
+/// order, some of them repeated.
+pub fn exports() -> impl Iterator<Item = String> {
+    let documented = runtime::SYMBOLS.iter().flat_map(|row| {
+        let export = row.export.to_string_lossy();
+        let per_thread = format!("{export}{}", row.per_thread.suffix());
+        [export.into_owned(), per_thread]
+    });
+    documented.chain(registration::names().map(str::to_owned))
 }
 
 /// Names of the implemented entry points, in no particular order.

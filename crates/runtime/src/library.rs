@@ -1,4 +1,4 @@
-//! Libraries of device code, and lookup of a program's symbols.
+//! Libraries of device code, and lookup of a program's kernels.
 
 use std::ffi::c_void;
 
@@ -7,7 +7,7 @@ use cupyrite_sys::driver::{CUdeviceptr, CUjit_option, CUkernel, CUlibrary, CUlib
 use crate::checked::{get_text, non_null, put, put_optional};
 use crate::entry::{cu, runtime_entry_points};
 use crate::errors::{Error, Res};
-use crate::{capture, context, kernel};
+use crate::{capture, context, kernel, registration};
 
 /// The options of a load: pairs of parallel lists, each with a count.
 struct Options {
@@ -140,37 +140,10 @@ runtime_entry_points! {
         context::current()?;
         put(out, kernel::function(symbol)? as u64)
     }
-    fn get_kernel "cudaGetKernel" (out: u64, _symbol: u64) {
+    fn get_kernel "cudaGetKernel" (out: u64, stub: u64) {
         non_null(out)?;
-        // A stub of a host program; none are registered here, and a library's kernel is not a stub.
-        Err(Error::INVALID_DEVICE_FUNCTION)
-    }
-    // Symbols are addresses of host variables registered by a compiler. None are registered with this runtime, so every
-    // symbol is unknown, as a foreign module's symbol is to NVIDIA's runtime.
-    fn get_symbol_address "cudaGetSymbolAddress" (out: u64, _symbol: u64) {
-        non_null(out)?;
-        context::current()?;
-        Err(Error::INVALID_SYMBOL)
-    }
-    fn get_symbol_size "cudaGetSymbolSize" (out: u64, _symbol: u64) {
-        non_null(out)?;
-        context::current()?;
-        Err(Error::INVALID_SYMBOL)
-    }
-    fn memcpy_to_symbol "cudaMemcpyToSymbol" | "cudaMemcpyToSymbol_ptds" () {
-        context::current()?;
-        Err(Error::INVALID_SYMBOL)
-    }
-    fn memcpy_from_symbol "cudaMemcpyFromSymbol" | "cudaMemcpyFromSymbol_ptds" () {
-        context::current()?;
-        Err(Error::INVALID_SYMBOL)
-    }
-    fn memcpy_to_symbol_async "cudaMemcpyToSymbolAsync" | "cudaMemcpyToSymbolAsync_ptsz" () {
-        context::current()?;
-        Err(Error::INVALID_SYMBOL)
-    }
-    fn memcpy_from_symbol_async "cudaMemcpyFromSymbolAsync" | "cudaMemcpyFromSymbolAsync_ptsz" () {
-        context::current()?;
-        Err(Error::INVALID_SYMBOL)
+        // A library's kernel is not a host stub.
+        let kernel = registration::kernel_of_stub(stub).unwrap_or(Err(Error::INVALID_DEVICE_FUNCTION))?;
+        put(out, kernel)
     }
 }

@@ -41,6 +41,7 @@ const WHEEL_INPUTS: &[&str] = &[
     "crates/cpu",
     "crates/cpu-driver",
     "crates/libcuda",
+    "crates/libcudart",
     "crates/libnvml",
     "crates/ptxas",
     "crates/runtime",

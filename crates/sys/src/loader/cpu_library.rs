@@ -12,7 +12,7 @@ use cupyrite_pathfinder::loader::LibraryHandle;
 use super::CudaLibrary;
 
 /// The function that a shared library with the CPU device exports, of type [`CpuLibraryEntry`]. `libcuda.so.1` and
-/// `libnvidia-ml.so.1` of the CPU device export it too, which distinguishes them from NVIDIA's.
+/// `libnvidia-ml.so.1` of the CPU device export it too, which distinguishes them from NVIDIA's. So does its `libcudart.so.13`.
 pub const CPU_LIBRARY_ENTRY: &CStr = c"cupyrite_cpu_device";
 
 /// The type of [`CPU_LIBRARY_ENTRY`]. The result lives as long as the process, or is null if the library lacks the device.
@@ -28,6 +28,9 @@ pub struct CpuLibrary {
     pub driver: extern "C" fn(*const c_char) -> *const c_void,
     /// The address of an entry point of NVML by its exported name; null if there is none.
     pub nvml: extern "C" fn(*const c_char) -> *const c_void,
+    /// The address of a function of the runtime by its exported name; null if there is none. The runtime calls this library's
+    /// driver.
+    pub runtime: extern "C" fn(*const c_char) -> *const c_void,
     /// Replaces a function of the toolchain: its library ([`CudaLibrary::name`]), its exported name, its address. Returns
     /// the address to call instead.
     pub interpose: extern "C" fn(*const c_char, *const c_char, *const c_void) -> *const c_void,
@@ -186,6 +189,7 @@ mod tests {
             build: build.as_ptr(),
             driver: none,
             nvml: none,
+            runtime: none,
             interpose: same,
             connect: ignore,
             ptxas: succeed,

@@ -229,6 +229,15 @@ fn driver() -> Result<&'static Driver, LoadError> {
     Ok(driver)
 }
 
+/// Chooses the CPU device with these driver functions, without regard to `CUPYRITE_DEVICE`: in the CPU device's own library
+/// there is no other. Has no effect once a backend is chosen.
+pub fn choose_cpu_device(lookup: EntryPointLookup) {
+    DRIVER.get_or_init(|| Driver {
+        source: DriverSource::Cpu(lookup),
+        reason: "the runtime belongs to the CPU device".to_owned(),
+    });
+}
+
 pub(super) fn choose(
     selection: DeviceSelection,
     cpu: Option<impl FnOnce() -> Result<EntryPointLookup, LoadError>>,

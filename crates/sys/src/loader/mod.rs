@@ -37,9 +37,10 @@ pub use cpu::{
     CpuDevice, CpuDeviceSource, EntryPointLookup, NEVER_REUSED, file_of, register_cpu_device,
 };
 pub use driver::{
-    Backend, PER_THREAD_DEFAULT_STREAM_VALUES, backend_reason, chosen_backend, driver_backend,
-    is_cpu_fallback, per_thread_default_stream, requested_per_thread_default_stream,
-    selects_per_thread_default_stream, set_per_thread_default_stream,
+    Backend, PER_THREAD_DEFAULT_STREAM_VALUES, backend_reason, choose_cpu_device, chosen_backend,
+    driver_backend, is_cpu_fallback, per_thread_default_stream,
+    requested_per_thread_default_stream, selects_per_thread_default_stream,
+    set_per_thread_default_stream,
 };
 pub use error::{LoadError, LoadErrorKind};
 pub use library::CudaLibrary;
