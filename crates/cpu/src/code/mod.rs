@@ -148,8 +148,14 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
 
 const ELF: u64 = 0x464C_457F;
 const LTO: u64 = 0x7F4E_43ED;
-/// The structure that `nvcc` wraps around a fat binary: magic, version, pointer to the data.
+/// The structure that `nvcc` wraps around a fat binary: magic, version, pointer to the data, and a pointer whose meaning
+/// depends on the version.
 const WRAPPER: u64 = 0x4662_43B1;
+/// Version of the wrapper of a program's linked code (`-rdc=true`). Its last pointer is that of a list of fat binaries that
+/// ends with a null pointer: those of the translation units, before linking.
+const LINKED: u64 = 2;
+/// Longest list of translation units.
+const MAX_UNITS: u64 = 1 << 20;
 
 /// Whether text starts like PTX: blanks and comments, then a directive.
 fn looks_like_ptx(text: &[u8]) -> bool {
@@ -191,17 +197,7 @@ pub(crate) fn content(data: CodeSource<'_>, name: &str) -> Result<Content, CodeE
     match data.word::<4>(0) {
         Some(ELF) => return elf_content(data, name),
         Some(fatbin::MAGIC) => return fatbin::content(data, name),
-        Some(WRAPPER) => {
-            let inner = data.word::<8>(8).ok_or(CodeError::Unreadable)?;
-            let inner = CodeSource::Address(inner);
-            return if inner.word::<4>(0) == Some(fatbin::MAGIC) {
-                fatbin::content(inner, name)
-            } else {
-                Err(CodeError::Invalid(
-                    "the fat binary's wrapper does not point to a fat binary".into(),
-                ))
-            };
-        }
+        Some(WRAPPER) => return wrapped_content(data, name),
         Some(LTO) => {
             return match data {
                 CodeSource::Slice(bytes) => Ok(Content::Lto(bytes.to_vec())),
@@ -224,6 +220,46 @@ pub(crate) fn content(data: CodeSource<'_>, name: &str) -> Result<Content, CodeE
     Err(CodeError::Invalid(
         "the image is not PTX text, a cubin or a fat binary".into(),
     ))
+}
+
+/// The contents of the fat binary that a wrapper points to. That of linked code is machine code: the units that it was linked
+/// from have the PTX.
+fn wrapped_content(wrapper: CodeSource<'_>, name: &str) -> Result<Content, CodeError> {
+    let fat_binary = |address: u64| {
+        let inner = CodeSource::Address(address);
+        if inner.word::<4>(0) == Some(fatbin::MAGIC) {
+            fatbin::content(inner, name)
+        } else {
+            Err(CodeError::Invalid(
+                "the fat binary's wrapper does not point to a fat binary".into(),
+            ))
+        }
+    };
+    let pointer = |at| wrapper.word::<8>(at).ok_or(CodeError::Unreadable);
+    let linked = fat_binary(pointer(8)?);
+    if linked.is_ok() || wrapper.word::<4>(4) != Some(LINKED) {
+        return linked;
+    }
+    let list = CodeSource::Address(pointer(16)?);
+    let mut units = Vec::new();
+    for i in 0..MAX_UNITS {
+        let address = list.word::<8>(8 * i).ok_or(CodeError::Unreadable)?;
+        if address == 0 {
+            break;
+        }
+        match fat_binary(address)? {
+            Content::Ptx(more) => units.extend(more),
+            Content::Lto(_) => {
+                return Err(CodeError::NoPtx(
+                    "the program's translation units are LTO IR, which the CPU device cannot link; build it without -dlto".into(),
+                ));
+            }
+        }
+    }
+    if units.is_empty() {
+        return linked;
+    }
+    Ok(Content::Ptx(units))
 }
 
 /// The contents of a cubin, or of a host object with embedded fat binaries.

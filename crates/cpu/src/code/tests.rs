@@ -145,6 +145,56 @@ fn compressed_fat_binaries() {
     }
 }
 
+/// The structure that `nvcc` generates for a fat binary at `data`.
+fn wrapper(version: u32, data: &[u8], last: u64) -> [u64; 3] {
+    let head = WRAPPER | u64::from(version) << 32;
+    [head, data.as_ptr() as u64, last]
+}
+
+#[test]
+fn wrapped_fat_binaries() {
+    let ptx = |text: &[u8]| fatbin(&[(1, 0, 89, text)]);
+    let (one, two) = (ptx(b".one"), ptx(b".two"));
+    let machine_code = fatbin(&[(2, 0, 89, b"\x7fELF")]);
+    let texts = |wrapper: [u64; 3]| {
+        units_at(wrapper.as_ptr() as u64).map(|units| {
+            let texts = units.iter().map(|unit| unit.text.as_str().to_owned());
+            texts.collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(texts(wrapper(1, &one, 0)).unwrap(), [".one"]);
+    // The linked code is machine code; the PTX is that of the translation units.
+    let units = [one.as_ptr() as u64, two.as_ptr() as u64, 0];
+    let list = units.as_ptr() as u64;
+    assert_eq!(
+        texts(wrapper(2, &machine_code, list)).unwrap(),
+        [".one", ".two"]
+    );
+    // Only that version has a list.
+    assert!(matches!(
+        texts(wrapper(1, &machine_code, list)),
+        Err(CodeError::NoPtx(_))
+    ));
+    let no_units = [0u64];
+    assert!(matches!(
+        texts(wrapper(2, &machine_code, no_units.as_ptr() as u64)),
+        Err(CodeError::NoPtx(_))
+    ));
+    let without_ptx = [one.as_ptr() as u64, machine_code.as_ptr() as u64, 0];
+    assert!(matches!(
+        texts(wrapper(2, &machine_code, without_ptx.as_ptr() as u64)),
+        Err(CodeError::NoPtx(_))
+    ));
+    assert_eq!(
+        texts(wrapper(2, &machine_code, 8)),
+        Err(CodeError::Unreadable)
+    );
+    assert!(matches!(
+        texts(wrapper(1, b"none of them", 0)),
+        Err(CodeError::Invalid(_))
+    ));
+}
+
 #[test]
 fn cubin_embeds_its_ptx() {
     let bare = elf::empty();
