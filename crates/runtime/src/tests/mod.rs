@@ -7,6 +7,7 @@ mod arrays;
 mod basics;
 mod garbage;
 mod memory;
+mod registered;
 mod work;
 
 use std::ffi::{CString, c_void};

@@ -371,6 +371,7 @@ fn unimplemented_functions_return_not_supported() {
         assert!(!get_proc(row.export).is_null(), "{:?}", row.export);
     }
     for name in crate::implemented() {
-        assert!(crate::is_known(name), "{name}");
+        let is_private = crate::registration::names().any(|private| private == name);
+        assert!(crate::is_known(name) || is_private, "{name}");
     }
 }

@@ -1,0 +1,192 @@
+"""Programs that `nvcc -cudart shared` compiles, on the CPU device's `libcudart.so.13`.
+
+The programs are in `cudart/`: each checks its results itself and ends with the line `done`. nvcc is that of a CUDA 13 toolkit if one
+is installed, else that of NVIDIA's wheels.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from cupyrite.run import FOLDER
+
+from helpers.nvidia_wheels import downloaded
+
+pytestmark = [pytest.mark.cpu, pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler (g++)")]
+
+PROGRAMS = pathlib.Path(__file__).parent / "cudart"
+WHEELS = [f"nvidia-{name}>=13,<14" for name in ("cuda-nvcc", "cuda-crt", "cuda-runtime", "cuda-cccl", "nvvm")]
+REFUSED = "NVIDIA's CUDA runtime (libcudart) cannot run on the CPU device"
+NVIDIA_INSTEAD = "use NVIDIA's libcudart: remove this folder from LD_LIBRARY_PATH"
+
+
+def is_cuda_13(nvcc):
+    said = subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout
+    return re.search(r"release 13\.", said) is not None
+
+
+@pytest.fixture(scope="module")
+def nvcc():
+    """The words that run nvcc: a program, and the options for its libraries."""
+    found = shutil.which("nvcc")
+    if found is not None and is_cuda_13(found):
+        return [found]
+    root = downloaded(WHEELS) / "nvidia" / "cu13"
+    if not (root / "bin" / "nvcc").is_file():
+        pytest.skip("needs nvcc of CUDA 13, which the wheels of this platform do not have")
+    return [str(root / "bin" / "nvcc"), "-L", str(root / "lib"), "-I", str(root / "include" / "cccl")]
+
+
+@pytest.fixture(scope="module")
+def build(nvcc, tmp_path_factory):
+    """Compiles files of `cudart/`; returns the path of the program."""
+    folder = tmp_path_factory.mktemp("cudart")
+
+    def build(*names, output=None, options=(), cudart="shared"):
+        output = folder / (output or names[0])
+        sources = [str(PROGRAMS / f"{name}.cu") for name in names]
+        # Its folder comes first: without a toolkit there is no other `libcudart.so` to link with.
+        words = [nvcc[0], "-cudart", cudart, "-L", FOLDER, *nvcc[1:], *options, *sources, "-o", str(output)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return str(output)
+
+    return build
+
+
+def run(*words, **variables):
+    command = [sys.executable, "-m", "cupyrite", "run", "--device", "cpu", *words]
+    environment = {**os.environ, "CUDA_LOG_FILE": "", **variables}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def lines(done):
+    assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_program_launches_a_kernel_and_prints(build):
+    assert lines(run(build("saxpy"))) == ["kernel of 4 blocks", "done"]
+
+
+@pytest.mark.parametrize("name", ["variables", "functions", "streams", "textures", "graphs", "running"])
+def test_program(build, name):
+    assert lines(run(build(name))) == ["done"]
+
+
+def test_the_default_stream_per_thread(build):
+    program = build("streams", output="per_thread", options=["--default-stream", "per-thread"])
+    assert lines(run(program)) == ["done"]
+
+
+def test_separate_compilation(build):
+    assert lines(run(build("linked_a", "linked_b", options=["-rdc=true"]))) == ["done"]
+
+
+def test_a_library_with_device_code_is_loaded_again_after_it_was_unloaded(build):
+    plugin = build("plugin", output="plugin.so", options=["-shared", "-Xcompiler", "-fPIC"])
+    assert lines(run(build("host", options=["-ldl"]), plugin)) == ["done"]
+
+
+def test_uncompressed_device_code(build):
+    assert lines(run(build("saxpy", output="plain", options=["--no-compress"])))[-1] == "done"
+
+
+def test_machine_code_without_ptx_is_an_error_with_a_reason_in_the_log(build):
+    program = build("saxpy", output="machine_code", options=["-gencode", "arch=compute_80,code=sm_80"])
+    done = run(program, CUDA_LOG_FILE="stderr")
+    assert done.returncode == 1 and "cudaErrorNoKernelImageForDevice" in done.stdout
+    assert "code=compute_XX" in done.stderr
+
+
+def test_symbols_have_nvidias_version(build):
+    """The program runs with either library."""
+    needed = subprocess.run(["readelf", "-V", "-d", build("saxpy")], capture_output=True, text=True).stdout
+    assert "[libcudart.so.13]" in needed and "Name: libcudart.so.13" in needed
+
+
+def test_nvidias_static_runtime_is_refused_with_the_remedy(build):
+    done = run(build("saxpy", output="static", cudart="static"))
+    assert done.returncode == 1 and done.stderr.count(REFUSED) == 1 and "-cudart shared" in done.stderr
+
+
+def test_the_gpu_needs_nvidias_runtime(build):
+    environment = {**os.environ, "LD_LIBRARY_PATH": FOLDER, "CUPYRITE_DEVICE": "GPU"}
+    done = subprocess.run([build("saxpy")], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and NVIDIA_INSTEAD in done.stderr and "CUPYRITE_DEVICE=gpu" in done.stderr
+    assert "line " in done.stdout
+
+
+DRIVER = r"""
+int cuInit(unsigned flags) { return 0; }
+"""
+BESIDE = """
+import ctypes, sys
+driver = ctypes.CDLL(sys.argv[1])
+runtime = ctypes.CDLL(sys.argv[2])
+count = ctypes.c_int()
+print(runtime.cudaGetDeviceCount(ctypes.byref(count)))
+runtime.cudaGetErrorString.restype = ctypes.c_char_p
+print(len(runtime.cudaGetErrorString(35)) > 0)
+"""
+
+
+def test_another_driver_in_the_process_needs_nvidias_runtime(tmp_path):
+    source, driver = tmp_path / "driver.c", tmp_path / "libcuda.so.1"
+    source.write_text(DRIVER)
+    words = ["g++", "-x", "c", str(source), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(driver)]
+    subprocess.run(words, check=True)
+    command = [sys.executable, "-c", BESIDE, str(driver), os.path.join(FOLDER, "libcudart.so.13")]
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["35", "True"], done.stderr
+    assert NVIDIA_INSTEAD in done.stderr and "the process has loaded NVIDIA's driver" in done.stderr
+
+
+def test_the_library_exports_what_nvidias_exports():
+    """Apart from functions that no header declares."""
+    root = downloaded(WHEELS) / "nvidia" / "cu13" / "lib"
+    undeclared = {"__cudaGetProcAddress", "__cudaRegisterHostVar", "__cudaRegisterUnifiedTable"}
+    theirs = {name for name in exported(root / "libcudart.so.13") if not name.startswith("cudaSubgrid")} - undeclared
+    assert len(theirs) > 400 and theirs - exported(pathlib.Path(FOLDER) / "libcudart.so.13") == set()
+
+
+def exported(path):
+    """Names of the functions that a library exports with the version libcudart.so.13."""
+    table = subprocess.run(["readelf", "--dyn-syms", "--wide", path], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"FUNC +GLOBAL +\w+ +\d+ (\w+)@@libcudart\.so\.13$", table, re.MULTILINE))
+
+
+def test_ctypes_and_the_bindings_share_the_device():
+    code = """
+import ctypes
+from cuda.bindings import driver, runtime
+c, address = ctypes.CDLL("libcudart.so.13"), ctypes.c_uint64()
+assert c.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(64)) == 0
+assert runtime.cudaMemset(address.value, 1, 64)[0] == 0
+assert driver.cuMemFree(address.value)[0] == 0
+version = ctypes.c_int()
+assert c.cudaRuntimeGetVersion(ctypes.byref(version)) == 0
+print(version.value // 1000)
+"""
+    assert lines(run("-c", code)) == ["13"]
+
+
+def test_the_library_is_found_through_its_folder_only():
+    code = """
+import ctypes
+from cuda.bindings import runtime
+assert runtime.cudaFree(0)[0] == 0
+try:
+    print(hasattr(ctypes.CDLL("libcudart.so.13"), "cupyrite_cpu_device"))
+except OSError:
+    print(False)
+"""
+    environment = {**os.environ, "LD_LIBRARY_PATH": "", "CUPYRITE_DEVICE": "cpu"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert lines(done) == ["False"]
+    assert "cupyrite_cpu_device" in exported(pathlib.Path(FOLDER) / "libcudart.so.13")
