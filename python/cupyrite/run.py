@@ -1,9 +1,9 @@
 """Run a program in which everything that loads the CUDA driver finds the chosen device.
 
-Programs and packages that load `libcuda.so.1` themselves (numba-cuda, NVIDIA's own bindings, C programs) know nothing of
-CUPYRITE_DEVICE. This command puts the folder with the CPU device's `libcuda.so.1` and `libnvidia-ml.so.1` first in
-LD_LIBRARY_PATH, sets CUPYRITE_DEVICE, and replaces this process by the program: child processes inherit both. Triton finds
-the CPU device's `ptxas` by variables of its own.
+Programs and packages that load `libcuda.so.1` or `libcudart.so.13` themselves (numba-cuda, NVIDIA's own bindings, C programs,
+programs of `nvcc -cudart shared`) know nothing of CUPYRITE_DEVICE. This command puts the folder with the CPU device's
+`libcuda.so.1`, `libcudart.so.13` and `libnvidia-ml.so.1` first in LD_LIBRARY_PATH, sets CUPYRITE_DEVICE, and replaces this
+process by the program: child processes inherit both. Triton finds the CPU device's `ptxas` by variables of its own.
 """
 
 import os
@@ -32,7 +32,7 @@ given itself; or any other program: a path, or a name on PATH. What follows it g
 options:
   --device DEVICE  cpu: the CPU device, also where there is a GPU. gpu: NVIDIA's driver; an error where it is missing.
                    auto: NVIDIA's driver if it is installed, else the CPU device. Default: CUPYRITE_DEVICE, else auto
-  --print-libdir   print the folder with the CPU device's libcuda.so.1, for LD_LIBRARY_PATH and for linking (-L)
+  --print-libdir   print the folder with the CPU device's libcuda.so.1 and libcudart.so.13, for LD_LIBRARY_PATH and linking (-L)
   --               end of the options
   -h, --help       show this text
 
