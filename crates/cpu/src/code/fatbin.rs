@@ -106,9 +106,15 @@ pub(super) fn content(data: CodeSource<'_>, name: &str) -> Result<Content, CodeE
             return Ok(content);
         }
     }
-    // nvJitLink accepts the fat binary as is.
-    if let (Some(_), CodeSource::Slice(bytes)) = (of_kind(LTO).next(), data) {
-        return Ok(Content::Lto(bytes.to_vec()));
+    match (of_kind(LTO).next(), data) {
+        // nvJitLink accepts the fat binary as is.
+        (Some(_), CodeSource::Slice(bytes)) => return Ok(Content::Lto(bytes.to_vec())),
+        (Some(_), CodeSource::Address(_)) => {
+            return Err(CodeError::NoPtx(
+                "the fat binary holds LTO IR, which must be linked before it is loaded; compile it without -dlto".into(),
+            ));
+        }
+        _ => (),
     }
     Err(CodeError::NoPtx(
         "the fat binary holds machine code of GPUs only, which the CPU device cannot run; add PTX to it \

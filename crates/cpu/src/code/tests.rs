@@ -185,6 +185,10 @@ fn wrapped_fat_binaries() {
         texts(wrapper(2, &machine_code, without_ptx.as_ptr() as u64)),
         Err(CodeError::NoPtx(_))
     ));
+    let lto = fatbin(&[(8, 0, 89, b"\xED\x43\x4E\x7F")]);
+    let with_lto = [lto.as_ptr() as u64, 0];
+    let error = texts(wrapper(2, &machine_code, with_lto.as_ptr() as u64)).unwrap_err();
+    assert!(error.text().contains("LTO IR"), "{}", error.text());
     assert_eq!(
         texts(wrapper(2, &machine_code, 8)),
         Err(CodeError::Unreadable)

@@ -79,8 +79,8 @@ const LIBCUDART_TABLE: [u8; 16] = 0x6bd5_fb6c_5bf4_e74a_8987_d939_12fd_9df9_u128
 /// in each process.
 extern "C" fn get_export_table(_table: u64, id: u64) -> u32 {
     const NEEDS_GPU: &str = "NVIDIA's CUDA runtime (libcudart) cannot run on the CPU device: it needs private function tables of \
-                             NVIDIA's driver. A program of nvcc must be rebuilt with -cudart shared and started by cupyrite run, \
-                             which has a libcudart of its own. Packages that contain NVIDIA's, such as CuPy, PyTorch, JAX, Warp, \
+                             NVIDIA's driver. A program of nvcc must be rebuilt by CUDA 13 with -cudart shared and started by cupyrite \
+                             run, which has a libcudart of its own. Packages that contain NVIDIA's, such as CuPy, PyTorch, JAX, Warp, \
                              RMM and cuda.compute, need a GPU: run them with CUPYRITE_DEVICE=gpu on a machine with NVIDIA's driver (cupyrite explain \
                              clients). cuda.core, cuda.bindings with its runtime module, and numba-cuda run on the CPU device";
     static SHOWN: Once = Once::new();

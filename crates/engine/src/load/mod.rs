@@ -44,6 +44,8 @@ pub struct Image {
     kernels: Vec<Arc<Kernel>>,
     by_name: HashMap<String, usize>,
     globals: Vec<(String, Global)>,
+    /// The module's managed variables: index and address.
+    managed: Vec<(usize, u64)>,
     memory: Arc<VariableMemory>,
 }
 
@@ -64,7 +66,7 @@ impl Image {
     /// # Errors
     /// See [`LoadErrorKind`].
     pub fn load(ptx: &str, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
-        Self::place(single(&Unit::new("", ptx))?, space)
+        Self::place(single(&Unit::new("", ptx))?, space, None)
     }
 
     /// Links modules and loads the result: see [`cupyrite_ptx::link`].
@@ -72,13 +74,23 @@ impl Image {
     /// # Errors
     /// See [`LoadErrorKind`]; the message has a line for each undefined or duplicate symbol.
     pub fn load_units(units: &[Unit], space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
-        if let [unit] = units {
-            return Self::place(single(unit)?, space);
-        }
-        Self::place(link_units(units)?, space)
+        Self::place(linked(units)?, space, None)
     }
 
-    fn place(owned: Module, space: &Arc<AddressSpace>) -> Result<Image, LoadError> {
+    /// Loads the modules of `first` again, for another context: with other variables, except that its managed ones are those of
+    /// `first`, whose units these are.
+    ///
+    /// # Errors
+    /// See [`LoadErrorKind`].
+    pub fn load_again(units: &[Unit], first: &Image) -> Result<Image, LoadError> {
+        Self::place(linked(units)?, first.space(), Some(first))
+    }
+
+    fn place(
+        owned: Module,
+        space: &Arc<AddressSpace>,
+        first: Option<&Image>,
+    ) -> Result<Image, LoadError> {
         let module = &owned;
         let version = module
             .version
@@ -100,6 +112,7 @@ impl Image {
         let memory = VariableMemory {
             space: Arc::clone(space),
             bases: Vec::new(),
+            shared: first.map(|first| Arc::clone(&first.memory)),
         };
         // The pin keeps other threads from moving memory while this one writes to it.
         let _pin = space.pin();
@@ -113,6 +126,7 @@ impl Image {
         };
         let mut addresses = vec![None; module.globals.len()];
         let mut globals = Vec::new();
+        let mut managed = Vec::new();
         let mut used = None;
         for (n, v) in module.globals.iter().enumerate() {
             if !matches!(v.space, Space::Global | Space::Const | Space::Tex) {
@@ -128,8 +142,17 @@ impl Image {
                 }
                 continue;
             }
-            let base = placer.allocate(v)?;
+            let base = match first.and_then(|first| first.managed_variable(n)) {
+                Some(base) => {
+                    placer.record(v, base);
+                    base
+                }
+                None => placer.allocate(v)?,
+            };
             addresses[n] = Some(base);
+            if v.managed {
+                managed.push((n, base));
+            }
             globals.push((
                 v.name.clone(),
                 Global {
@@ -160,7 +183,8 @@ impl Image {
             _ => None,
         };
         for (n, v) in module.globals.iter().enumerate() {
-            if let Some(base) = addresses[n] {
+            let is_shared = first.is_some_and(|first| first.managed_variable(n).is_some());
+            if let Some(base) = addresses[n].filter(|_| !is_shared) {
                 placer.initialize(v, base, module_address)?;
             }
         }
@@ -225,8 +249,14 @@ impl Image {
             kernels,
             by_name,
             globals,
+            managed,
             memory,
         })
+    }
+
+    /// The address of the managed variable with this index in the module.
+    fn managed_variable(&self, index: usize) -> Option<u64> {
+        self.managed.iter().find(|v| v.0 == index).map(|v| v.1)
     }
 
     /// The kernel with this name.
@@ -254,6 +284,14 @@ impl Image {
     /// Address space of its variables.
     pub fn space(&self) -> &Arc<AddressSpace> {
         &self.memory.space
+    }
+}
+
+/// The module that the units are linked to.
+fn linked(units: &[Unit]) -> Result<Module, LoadError> {
+    match units {
+        [unit] => single(unit),
+        _ => link_units(units),
     }
 }
 

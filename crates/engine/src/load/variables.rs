@@ -15,6 +15,9 @@ pub struct VariableMemory {
     pub space: Arc<AddressSpace>,
     /// Allocations.
     pub bases: Vec<u64>,
+    /// The memory of the image whose managed variables these include.
+    #[expect(dead_code, reason = "keeps that memory alive")]
+    pub shared: Option<Arc<VariableMemory>>,
 }
 
 impl Drop for VariableMemory {
@@ -42,6 +45,12 @@ pub struct Placer<'a> {
     pub variables: Vec<PlacedVariable>,
 }
 
+/// Bytes of a variable, and of the padding after it.
+fn extent(v: &Variable) -> (u64, u64) {
+    let size = v.size().max(1);
+    (size, PaddedVariable::padding(size, v.align))
+}
+
 impl Placer<'_> {
     /// Allocates a variable and zeroes it.
     pub fn allocate(&mut self, v: &Variable) -> Result<u64, LoadError> {
@@ -50,8 +59,7 @@ impl Placer<'_> {
             _ if v.managed => RegionKind::Managed,
             _ => RegionKind::Global,
         };
-        let size = v.size().max(1);
-        let padding = PaddedVariable::padding(size, v.align);
+        let (size, padding) = extent(v);
         let base = self
             .space
             .alloc(size, u64::from(v.align.max(1)).next_power_of_two(), kind)
@@ -71,10 +79,7 @@ impl Placer<'_> {
                 }
             })?;
         self.memory.bases.push(base);
-        self.variables.push(PlacedVariable {
-            name: v.name.clone(),
-            base,
-        });
+        self.record(v, base);
         if kind == RegionKind::Const {
             self.const_ranges.push((base, size));
         }
@@ -84,6 +89,16 @@ impl Placer<'_> {
             // `PaddedVariable::LARGEST`, so that it contains the padding.
             unsafe { std::ptr::write_bytes(base as *mut u8, 0, (size + padding) as usize) };
         }
+        Ok(base)
+    }
+
+    /// Records a variable whose memory is allocated.
+    pub fn record(&mut self, v: &Variable, base: u64) {
+        self.variables.push(PlacedVariable {
+            name: v.name.clone(),
+            base,
+        });
+        let (size, padding) = extent(v);
         if padding > 0 {
             self.padded.push(PaddedVariable {
                 base,
@@ -91,7 +106,6 @@ impl Placer<'_> {
                 padding,
             });
         }
-        Ok(base)
     }
 
     /// Writes the initial contents of a variable. `at` resolves the variables that they refer to.

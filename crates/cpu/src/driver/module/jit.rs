@@ -214,6 +214,11 @@ impl From<LoadError> for Rejected {
     }
 }
 
+/// Links and loads PTX modules that are loaded as `first`, whose managed variables they use.
+pub(crate) fn load_again(units: &[Unit], first: &Image) -> Result<Arc<Image>, Rejected> {
+    Ok(Arc::new(Image::load_again(units, first)?))
+}
+
 /// Links and loads PTX modules.
 pub(crate) fn load(units: &[Unit]) -> Result<Arc<Image>, Rejected> {
     Ok(Arc::new(Image::load_units(units, space())?))

@@ -55,7 +55,7 @@ impl LoadedLibrary {
             return Ok(m.clone());
         }
         let image = if std::mem::replace(&mut *self.first_taken.lock(), true) {
-            jit::load(&self.units).map_err(|r| r.code)?
+            jit::load_again(&self.units, &self.first).map_err(|r| r.code)?
         } else {
             self.first.clone()
         };

@@ -9,6 +9,7 @@ mod copies;
 mod garbage;
 mod graphs;
 mod kernels;
+mod libraries;
 mod link;
 mod logs;
 mod processes;
