@@ -92,6 +92,41 @@ def test_a_library_with_device_code_is_loaded_again_after_it_was_unloaded(build)
     assert lines(run(build("host", options=["-ldl"]), plugin)) == ["done"]
 
 
+IN_PYTHON = """
+import ctypes, sys
+import numpy as np
+from cuda.core import Device
+device = Device(0)
+device.set_current()
+stream = device.create_stream()
+plugin = ctypes.CDLL(sys.argv[1])
+host = np.arange(1000, dtype=np.float32)
+buffer = device.allocate(host.nbytes, stream=stream)
+stream.sync()
+from cuda.bindings import driver
+assert driver.cuMemcpyHtoD(int(buffer.handle), host.ctypes.data, host.nbytes)[0] == 0
+status = plugin.scale_array(ctypes.c_void_p(int(buffer.handle)), 1000, ctypes.c_float(3), ctypes.c_void_p(int(stream.handle)))
+stream.sync()
+result = np.empty_like(host)
+assert driver.cuMemcpyDtoH(result.ctypes.data, int(buffer.handle), host.nbytes)[0] == 0
+print(status, (result == 3 * host).all())
+"""
+
+
+def test_a_library_works_on_buffers_and_streams_of_python(build):
+    """One device serves the library's runtime and `cuda.core`."""
+    plugin = build("plugin", output="in_python.so", options=["-shared", "-Xcompiler", "-fPIC"])
+    assert lines(run("-c", IN_PYTHON, plugin)) == ["0 True"]
+
+
+def test_two_devices(build):
+    assert lines(run(build("devices"), CUPYRITE_CPU_DEVICES="2")) == ["done"]
+
+
+def test_thrust_and_cub(build):
+    assert lines(run(build("algorithms", options=["-arch=sm_80"]))) == ["done"]
+
+
 def test_uncompressed_device_code(build):
     assert lines(run(build("saxpy", output="plain", options=["--no-compress"])))[-1] == "done"
 
@@ -157,8 +192,12 @@ def test_the_library_exports_what_nvidias_exports():
 
 def exported(path):
     """Names of the functions that a library exports with the version libcudart.so.13."""
-    table = subprocess.run(["readelf", "--dyn-syms", "--wide", path], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"FUNC +GLOBAL +\w+ +\d+ (\w+)@@libcudart\.so\.13$", table, re.MULTILINE))
+    return set(re.findall(r"FUNC +GLOBAL +\w+ +\d+ (\w+)@@libcudart\.so\.13$", symbol_table(path), re.MULTILINE))
+
+
+def symbol_table(path):
+    command = ["readelf", "--dyn-syms", "--wide", path]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_ctypes_and_the_bindings_share_the_device():
@@ -189,4 +228,4 @@ except OSError:
     environment = {**os.environ, "LD_LIBRARY_PATH": "", "CUPYRITE_DEVICE": "cpu"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
     assert lines(done) == ["False"]
-    assert "cupyrite_cpu_device" in exported(pathlib.Path(FOLDER) / "libcudart.so.13")
+    assert "cupyrite_cpu_device" in symbol_table(pathlib.Path(FOLDER) / "libcudart.so.13")
