@@ -31,6 +31,14 @@ fn export(soname: &str, version: Option<&str>, mut names: Vec<&str>) {
         asm,
         ".bss\n.hidden cupyrite_entry_table\n.globl cupyrite_entry_table\n.balign 8\ncupyrite_entry_table:\n.zero {size}\n.text"
     );
+    // These libraries neither panic nor unwind. Without Rust's personality function, the linker drops the standard library's
+    // code for backtraces, four fifths of the file.
+    let trap = if arch == "x86_64" { "ud2" } else { "brk #1" };
+    let _ = writeln!(
+        asm,
+        ".hidden __wrap_rust_eh_personality\n.globl __wrap_rust_eh_personality\n__wrap_rust_eh_personality:\n{trap}"
+    );
+    println!("cargo::rustc-cdylib-link-arg=-Wl,--wrap=rust_eh_personality");
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     let list = names
         .iter()
@@ -40,9 +48,13 @@ fn export(soname: &str, version: Option<&str>, mut names: Vec<&str>) {
         "std::arch::global_asm!(r#\"\n{asm}\"#);\nstatic NAMES: [&CStr; {n}] = [{list}];\n",
         n = names.len()
     );
+    // `rustc` exports `cupyrite_cpu_device`; a version would only change that one.
+    let (node, own) = match version {
+        Some(version) => (format!("{version} "), ""),
+        None => (String::new(), "cupyrite_cpu_device;\n"),
+    };
     let script = format!(
-        "{}{{\nglobal:\ncupyrite_cpu_device;\n{};\nlocal: *;\n}};\n",
-        version.map(|version| format!("{version} ")).unwrap_or_default(),
+        "{node}{{\nglobal:\n{own}{};\nlocal: *;\n}};\n",
         names.join(";\n")
     );
     std::fs::write(out.join("entries.rs"), rust).expect("writing to the build folder");

@@ -95,7 +95,8 @@ fn refusal() -> Option<&'static CStr> {
     )
 }
 
-extern "C" fn fill() {
+// It never unwinds. The type spares the code that would stop it from doing so.
+extern "C-unwind" fn fill() {
     // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
     unsafe {
         let table = (&raw mut cupyrite_entry_table).cast();
@@ -112,4 +113,4 @@ extern "C" fn fill() {
 /// Run by the dynamic loader when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static FILL: extern "C" fn() = fill;
+static FILL: extern "C-unwind" fn() = fill;

@@ -20,7 +20,8 @@ extern "C" fn failed() -> c_int {
     12
 }
 
-extern "C" fn fill() {
+// It never unwinds. The type spares the code that would stop it from doing so.
+extern "C-unwind" fn fill() {
     // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
     unsafe {
         let table = (&raw mut cupyrite_entry_table).cast();
@@ -32,4 +33,4 @@ extern "C" fn fill() {
 /// Run by the dynamic loader when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static FILL: extern "C" fn() = fill;
+static FILL: extern "C-unwind" fn() = fill;
