@@ -37,7 +37,7 @@ const CANNOT_RUN: &str = "\
 .visible .entry later() {
  .reg .b64 %rd<2>;
  mov.u64 %rd1, 0;
- tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 2;
+ multimem.red.relaxed.sys.global.add.u32 [%rd1], 2;
  ret;
 }
 ";

@@ -275,11 +275,26 @@ const ELEMENT_TYPES: [CUtensorMapDataType; 16] = [
     CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B,
 ];
 
-/// Replaces a field of a tiled map; returns whether the bytes are one. The new map may break the rules until other fields
+/// Zero bytes as a GPU reads them: one dimension of one element of type `u8`.
+fn blank() -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    bytes[..4].copy_from_slice(&MAGIC.to_le_bytes());
+    bytes[at::RANK] = 1;
+    for n in 0..MAX_RANK {
+        bytes[at::DIMS + 5 * n + 4] = 1;
+        bytes[at::NUMBERS + 2 * n] = 1;
+    }
+    bytes
+}
+
+/// Replaces a field of a tiled map; returns whether the bytes are one. Zero bytes become one, because programs build maps from
+/// them by replacing all fields. The new map may break the rules until other fields
 /// are replaced; a copy with such a map fails. Values lose the bits that fields of a GPU do not have, as in the code of
 /// ptxas 13.5 for `sm_90a`.
 pub(crate) fn replace(bytes: &mut [u8; BYTES], field: TensorMapField, value: u64) -> bool {
-    if bytes[..4] != MAGIC.to_le_bytes()
+    if *bytes == [0; BYTES] {
+        *bytes = blank();
+    } else if bytes[..4] != MAGIC.to_le_bytes()
         || bytes[BYTES - 4..] != checksum(bytes).to_le_bytes()
         || bytes[at::MODE] != 0
     {
@@ -370,8 +385,7 @@ mod tests {
     fn every_field_is_replaced() {
         use TensorMapField as Field;
         let tiled = |box_dims| TensorMapMode::Tiled { box_dims };
-        let mut bytes = encode(&description(3, tiled(vec![64, 2, 3])));
-        let new = TensorMapDescription {
+        let mut new = TensorMapDescription {
             data_type: CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
             address: 0x7F00_0000_0010,
             dims: vec![7, 1 << 32],
@@ -383,30 +397,37 @@ mod tests {
             fill: CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
             mode: tiled(vec![8, 256]),
         };
-        for (field, value) in [
-            (Field::Address, 0x7F00_0000_0010),
-            // One less than the rank.
-            (Field::Rank, 1),
-            (Field::Dim(0), 7),
-            (Field::Dim(1), 1 << 32),
-            // The lowest four bits are no part of a stride.
-            (Field::Stride(0), 0x12_3456_789F),
-            (Field::ElementStride(0), 1),
-            (Field::ElementStride(1), 8),
-            (Field::BoxDim(0), 8),
-            (Field::BoxDim(1), 256),
-            (Field::DataType, 7),
-            (Field::Interleave, 0),
-            (Field::Swizzle, 1),
-            (Field::Fill, 0),
-        ] {
-            assert!(replace(&mut bytes, field, value), "{field:?}");
+        for zeros in [false, true] {
+            let mut bytes = encode(&description(3, tiled(vec![64, 2, 3])));
+            if zeros {
+                bytes = [0; BYTES];
+                new.l2_promotion = CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_NONE;
+            }
+            for (field, value) in [
+                (Field::Address, 0x7F00_0000_0010),
+                // One less than the rank.
+                (Field::Rank, 1),
+                (Field::Dim(0), 7),
+                (Field::Dim(1), 1 << 32),
+                // The lowest four bits are no part of a stride.
+                (Field::Stride(0), 0x12_3456_789F),
+                (Field::ElementStride(0), 1),
+                (Field::ElementStride(1), 8),
+                (Field::BoxDim(0), 8),
+                (Field::BoxDim(1), 256),
+                (Field::DataType, 7),
+                (Field::Interleave, 0),
+                (Field::Swizzle, 1),
+                (Field::Fill, 0),
+            ] {
+                assert!(replace(&mut bytes, field, value), "{field:?}");
+            }
+            assert_eq!(decode(&bytes).as_ref(), Some(&new));
+            assert!(replace(&mut bytes, Field::Rank, 5));
+            assert_eq!(decode(&bytes), None, "six dimensions");
+            assert!(replace(&mut bytes, Field::Rank, 1));
+            assert!(decode(&bytes).is_some());
         }
-        assert_eq!(decode(&bytes), Some(new));
-        assert!(replace(&mut bytes, Field::Rank, 5));
-        assert_eq!(decode(&bytes), None, "six dimensions");
-        assert!(replace(&mut bytes, Field::Rank, 1));
-        assert!(decode(&bytes).is_some());
     }
 
     #[test]
@@ -418,7 +439,7 @@ mod tests {
             pixels: 64,
             mode: CUtensorMapIm2ColWideMode::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,
         };
-        for given in [encode(&description(3, mode)), [0; BYTES]] {
+        for given in [encode(&description(3, mode)), [1; BYTES]] {
             let mut bytes = given;
             assert!(!replace(&mut bytes, TensorMapField::Address, 0));
             assert_eq!(bytes, given);
