@@ -301,7 +301,7 @@ class Wgmma:
         register = "f32" if self.kinds[0] == "f32" else "b32"
         shared = (self.A_BYTES + self.B_BYTES) // 4
         lines = [".version 8.0", ".target sm_90a", ".address_size 64"]
-        lines += [f".visible .entry k(.param .u64 pa, .param .u64 ps, .param .u64 pc, .param .u64 pd)", "{"]
+        lines += [".visible .entry k(.param .u64 pa, .param .u64 ps, .param .u64 pc, .param .u64 pd)", "{"]
         lines += [f".shared .align 1024 .b8 memory[{4 * shared}];"]
         lines += [".reg .pred %more, %add; .reg .b32 %i, %s, %w, %block, %lane, %a<4>; .reg .b64 %p, %q, %da, %db;"]
         lines += [f".reg .{register} %d<{self.count}>;"]
