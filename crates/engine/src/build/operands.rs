@@ -247,7 +247,14 @@ impl FunctionBuilder<'_, '_> {
         };
         let mut src = Vec::with_capacity(s.srcs.len());
         for p in &s.srcs {
-            src.push(self.source(&self.part(i, p.operand)?, p.slot, p.ty, &mut list)?);
+            let o = self.part(i, p.operand)?;
+            // A warp function applies the negation of a predicate itself.
+            if matches!(o, Operand::Neg(_) | Operand::RegSelect(..))
+                || matches!(o, Operand::NotReg(_)) && p.ty != Type::Pred
+            {
+                return Err(self.error("the operand must be a whole register that is not negated"));
+            }
+            src.push(self.source(&o, p.slot, p.ty, &mut list)?);
         }
         let mut dst = Vec::with_capacity(s.dsts.len());
         for p in &s.dsts {

@@ -17,7 +17,8 @@ use crate::semantics::warp;
 /// The instruction is `.aligned`: a kernel that executes it with some lanes only is undefined (PTX ISA, "mma"). Those lanes then
 /// execute it once no other can run.
 pub fn come_together(w: &mut Warp, inst: &Inst, pc: u32, active: u32) -> bool {
-    if active == w.live || std::mem::take(&mut w.force_collective) {
+    let forced = std::mem::take(&mut w.force_collective);
+    if forced || active == w.live {
         return true;
     }
     let collective = Collective {

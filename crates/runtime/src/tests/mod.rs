@@ -25,14 +25,19 @@ pub(crate) fn address(name: &str) -> *const c_void {
     address
 }
 
-/// Calls an entry point on the CPU device.
-pub(crate) fn call(name: &str, args: &[u64]) -> u32 {
+/// Makes the CPU device the driver of this process.
+pub(crate) fn plug_in() {
     static PLUG_IN: Once = Once::new();
     PLUG_IN.call_once(|| {
         // SAFETY: the first action of every test; no other test code reads the environment.
         unsafe { std::env::set_var("CUPYRITE_DEVICE", "cpu") };
         cupyrite_cpu::install();
     });
+}
+
+/// Calls an entry point on the CPU device.
+pub(crate) fn call(name: &str, args: &[u64]) -> u32 {
+    plug_in();
     let mut a = [0u64; 12];
     a[..args.len()].copy_from_slice(args);
     // SAFETY: the tested entry points are C functions of at most twelve integer arguments, which both ABIs pass as

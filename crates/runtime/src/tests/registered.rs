@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use cupyrite_sys::runtime::dim3;
 
-use super::{Error, address, ok, rt};
+use super::{Error, address, ok, plug_in, rt};
 
 const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n\
     .visible .global .align 4 .u32 total = 5;\n\
@@ -44,6 +44,7 @@ fn program(ptx: &str) -> Program {
 /// Calls a registration function, whose results are words or unused.
 fn register(name: &str, arguments: [u64; 8]) -> u64 {
     type Words = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
+    plug_in();
     let [a, b, c, d, e, f, g, h] = arguments;
     // SAFETY: C functions of at most eight words, which ignore the surplus ones.
     unsafe {

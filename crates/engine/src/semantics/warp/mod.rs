@@ -51,7 +51,8 @@ pub trait Warp {
 /// Computes one instruction for the active lanes of a warp.
 ///
 /// # Safety
-/// The offsets in `operands` are slots of the warp's register file, of the shapes that the [`Selected`] has.
+/// The offsets in `operands` are slots of the warp's register file, of the shapes that the [`Selected`] has. Nothing else accesses the
+/// register file during the call.
 pub type WarpFn = unsafe fn(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>>;
 
 /// Operands of a [`WarpFn`], as byte offsets into the register file. The address operand is not among them: [`Warp::addresses`] returns its elements.
@@ -123,7 +124,7 @@ pub unsafe fn row(warp: &mut dyn Warp, at: u32) -> [u32; 32] {
 /// Writes the active lanes of a 32-bit slot of a warp's register file.
 ///
 /// # Safety
-/// `at` is such a slot.
+/// `at` is such a slot, and nothing else accesses the register file during the call.
 pub unsafe fn set_row(warp: &mut dyn Warp, at: u32, values: &[u32; 32]) {
     let active = warp.active();
     // SAFETY: as for `row`.
@@ -140,7 +141,7 @@ pub unsafe fn set_row(warp: &mut dyn Warp, at: u32, values: &[u32; 32]) {
 /// # Safety
 /// `at` is such a slot.
 pub unsafe fn mask(warp: &mut dyn Warp, at: u32) -> u32 {
-    // SAFETY: as for `row`.
+    // SAFETY: upheld by the caller; predicate slots have four bytes and are aligned to them.
     unsafe { *warp.registers().add(at as usize).cast() }
 }
 
@@ -157,7 +158,7 @@ pub unsafe fn row_64(warp: &mut dyn Warp, at: u32) -> [u64; 32] {
 /// Writes the active lanes of a 64-bit slot of a warp's register file.
 ///
 /// # Safety
-/// `at` is such a slot.
+/// `at` is such a slot, and nothing else accesses the register file during the call.
 pub unsafe fn set_row_64(warp: &mut dyn Warp, at: u32, values: &[u64; 32]) {
     let active = warp.active();
     // SAFETY: as for `row`.

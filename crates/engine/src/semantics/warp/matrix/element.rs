@@ -73,7 +73,7 @@ impl Element {
 /// The types of D, A, B and C.
 pub fn element_types(i: &Instr) -> Option<[Element; 4]> {
     use Element::{BF16, Bits, E4M3, E5M2, F16, F32, F64, S4, S8, S32, TF32, U4, U8};
-    // The types that are no types of registers are words.
+    // `s4`, `u4` and `b1` are modifiers, not types of registers.
     let mut narrow = i.mods.other.iter().filter_map(|w| match w {
         Word::S4 => Some(S4),
         Word::U4 => Some(U4),

@@ -38,7 +38,7 @@ const NO_EXPONENT: i32 = -400;
 /// Columns that are computed together: a vector of 32-bit integers.
 pub const WIDE: usize = 8;
 
-/// The most elements of a matrix.
+/// The most elements of a matrix of numbers.
 pub const MOST: usize = 512;
 
 /// A binary format of floating-point numbers.
@@ -160,7 +160,7 @@ impl Numbers {
         }
     }
 
-    /// Replaces the first eight elements, if the others are zeros.
+    /// Sets the first eight elements. The others must be zeros.
     #[inline(always)]
     pub fn replace(&mut self, bits: &[u32; WIDE]) {
         self.special = false;
@@ -253,7 +253,7 @@ impl Sum<'_> {
             }
             sum = from_fn(|n| sum[n] + f64::from(part[n]));
         }
-        from_fn(|n| sum[n] * power_of_two(largest[n].max(NO_EXPONENT) - point.cast_signed()))
+        from_fn(|n| sum[n] * power_of_two(largest[n] - point.cast_signed()))
     }
 
     /// [`Self::aligned`], in the format of the accumulators: truncated to single precision, or the nearest half.
@@ -309,7 +309,7 @@ pub fn nearest(format: Format, v: f64) -> u32 {
     }
 }
 
-/// A finite number in single precision, rounded toward zero, which is positive; infinity if it is too large.
+/// Rounds a finite number toward zero to single precision; to infinity if it is too large. Zero results are positive.
 #[inline(always)]
 fn truncated(v: f64) -> u32 {
     if v.abs() < f64::from(f32::MIN_POSITIVE) {

@@ -18,6 +18,7 @@ pub use wgmma::Warpgroup;
 pub use wmma::Tile;
 
 use super::Selected;
+use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::semantics::lane::{OperandRef, OperandSlot};
 use element::Element;
 
@@ -33,6 +34,18 @@ pub fn select(i: &Instr) -> Option<Selected> {
         Op::Movmatrix => tile::transpose(i),
         _ => None,
     }
+}
+
+/// The fault of an instruction whose operands are not those that its function was selected for.
+#[cold]
+fn unexpected() -> Box<LaneFault> {
+    Box::new(LaneFault {
+        kind: FaultKind::IllegalInstruction,
+        lane: 0,
+        detail: FaultDetail::Text(
+            "internal error: the operands are those of another function".into(),
+        ),
+    })
 }
 
 /// The extents of a product: A has `m` rows and `k` columns, B `k` rows and `n` columns.

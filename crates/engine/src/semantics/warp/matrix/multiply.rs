@@ -6,17 +6,17 @@ use cupyrite_ptx::ir::{Instr, Op, Operand, Rounding, Type, Word};
 
 use super::super::{Detail, Operands, Selected, Warp, row, row_64, set_row, set_row_64};
 use super::element::{Element, element_types};
-use super::float::{Format, Numbers, Precision, Sum, WIDE, nearest, single_bits};
+use super::float::{Format, MOST, Numbers, Precision, Sum, WIDE, nearest, single_bits};
 use super::fragment::{Axes, Fragment};
 use super::sparse::Sparsity;
-use super::{Shape, elements, shape, slot_type};
+use super::{Shape, elements, shape, slot_type, unexpected};
 use crate::fault::LaneFault;
 use crate::semantics::lane::{OperandRef, OperandSlot, RM, RN, RP, RZ, fma64, payload64};
 
 /// How products are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
-    /// [`Sum::rounded`] of this many positions, which are the accumulator of the next.
+    /// [`Sum::rounded`] of `step` products at a time. A sum is the accumulator of the next step.
     Aligned { step: usize },
     /// As `Aligned`, with [`Precision::COARSE`].
     Coarse { step: usize },
@@ -98,7 +98,7 @@ pub fn select(i: &Instr) -> Option<Selected> {
         srcs.push(OperandSlot::new(OperandRef::Operand(4), Type::B32));
     }
     let registers = [count(0)?, count(1)?, count(2)?, count(3)?];
-    let product = Multiply::new(shape, elements_of, registers, arithmetic, sparsity);
+    let product = Multiply::new(shape, elements_of, registers, arithmetic, sparsity)?;
     Some(Selected {
         run: multiply,
         dsts: operand(0)?,
@@ -130,7 +130,7 @@ pub fn outer(shape: Shape, e: Element) -> Axes {
 /// As [`super::super::WarpFn`].
 unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>> {
     let Detail::Multiply(m) = &operands.detail else {
-        return Ok(());
+        return Err(unexpected());
     };
     if m.elements[0] == Element::F64 {
         // SAFETY: upheld by the caller.
@@ -194,14 +194,15 @@ pub const REGISTERS: usize = 8;
 const INTEGERS: usize = 1024;
 
 impl Multiply {
-    /// The product of this shape. `elements` and `registers` are those of D, A, B and C.
+    /// The product of this shape. `elements` and `registers` are those of D, A, B and C; `None` if the registers do not hold the
+    /// matrices.
     pub(super) fn new(
         shape: Shape,
         elements: [Element; 4],
         registers: [usize; 4],
         arithmetic: Arithmetic,
         sparsity: Option<Sparsity>,
-    ) -> Self {
+    ) -> Option<Self> {
         let [d, a, b, c] = elements;
         let k = match a {
             Element::Bits => shape.k / 32,
@@ -222,6 +223,18 @@ impl Multiply {
             inner(b, shape.n, k, shape.n == 32, false),
             outer(shape, c),
         ];
+        let most = match a {
+            Element::F16 | Element::BF16 | Element::TF32 | Element::E4M3 | Element::E5M2 => MOST,
+            _ => INTEGERS,
+        };
+        for (n, most) in [RESULTS, most, most, RESULTS].into_iter().enumerate() {
+            let (area, held) = (axes[n].group * axes[n].depth, registers[n] * 32);
+            // A lane holds half-precision matrices of `wmma` twice.
+            let fits = area <= held * axes[n].packed && registers[n] <= REGISTERS;
+            if !fits || area > most {
+                return None;
+            }
+        }
         let fragment = |n: usize| Fragment::new(axes[n], registers[n], elements[n].bits());
         let terms = 0..stored as u16;
         let steps = match arithmetic {
@@ -234,14 +247,14 @@ impl Multiply {
                 vec![first, second]
             }
         };
-        Self {
+        Some(Self {
             elements,
             fragments: [fragment(0), fragment(1), fragment(2), fragment(3)],
             arithmetic,
             sparsity,
             columns: (0..shape.m).flat_map(|_| terms.clone()).collect(),
             steps,
-        }
+        })
     }
 
     /// The product of a matrix A that is not sparse: the registers of D from those of A, B and C.

@@ -7,7 +7,7 @@ use half::f16;
 use super::super::{Detail, Operands, Selected, Warp, row, set_row};
 use super::element::Element;
 use super::float::{half_bits, single_bits};
-use super::{elements, slot_type};
+use super::{elements, slot_type, unexpected};
 use crate::fault::LaneFault;
 
 /// The layouts of A and B, and the accumulators.
@@ -56,7 +56,7 @@ fn place(e: Element, lane: usize, n: usize) -> (usize, usize) {
 /// As [`super::super::WarpFn`].
 unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>> {
     let Detail::QuadPairs(q) = operands.detail else {
-        return Ok(());
+        return Err(unexpected());
     };
     let sources = operands.src.iter();
     // SAFETY: `select` has chosen 32-bit slots.

@@ -65,7 +65,10 @@ unsafe fn load_matrices<const TRANSPOSED: bool>(
         let mut rows = [0u128; 8];
         for (r, to) in rows.iter_mut().enumerate() {
             let lane = 8 * matrix + r;
-            *to = warp.load(lane, addresses[lane], 16)?;
+            // A lane that has exited has no address.
+            if warp.active() >> lane & 1 != 0 {
+                *to = warp.load(lane, addresses[lane], 16)?;
+            }
         }
         let element = |r: usize, c: usize| (rows[r] >> (16 * c)) as u32 & 0xffff;
         for (l, to) in result.iter_mut().enumerate() {
@@ -116,6 +119,9 @@ unsafe fn store_matrices<const TRANSPOSED: bool>(
         // Eight lanes hold the addresses of the rows.
         for (r, elements) in matrix.iter().enumerate() {
             let lane = 8 * n + r;
+            if warp.active() >> lane & 1 == 0 {
+                continue;
+            }
             let element = |(c, v): (usize, &u32)| u128::from(*v) << (16 * c);
             let bits = elements.iter().enumerate().map(element).sum();
             warp.store(lane, addresses[lane], 16, bits)?;

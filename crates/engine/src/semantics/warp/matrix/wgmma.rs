@@ -1,7 +1,7 @@
 //! `wgmma`: products of the four warps of a warpgroup, of matrices in shared memory.
 //!
-//! Each warp computes 16 rows of the result, eight columns at a time, as `mma` does. A kernel waits before it changes the operands,
-//! so that a product is complete when it is issued: fences, groups and waits have nothing to do.
+//! Each warp computes 16 rows of the result, eight columns at a time, as `mma` does. A product is complete when it is issued, so
+//! that fences, groups and waits have nothing to do.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use cupyrite_ptx::ir::{Instr, Operand, Type, Word};
 use super::super::{Detail, Operands, Selected, Warp, mask, row, row_64, set_row};
 use super::element::{Element, element_types};
 use super::multiply::{Arithmetic, Multiply, REGISTERS};
-use super::{Shape, elements, shape, slot_type};
+use super::{Shape, elements, shape, slot_type, unexpected};
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::semantics::lane::{OperandRef, OperandSlot};
 
@@ -23,10 +23,12 @@ pub struct Warpgroup {
     registers_of_eight: usize,
     /// Whether A is in registers, not in shared memory.
     a_in_registers: bool,
-    /// Whether the elements of a column of A, or of a row of B, are contiguous, not those of a row or column.
+    /// Whether A is M-major and B is N-major; otherwise, they are K-major.
     transposed: [bool; 2],
     /// The bits of A that change if the products are negated.
-    negated: u32,
+    sign: u32,
+    /// Whether the predicate is negated that says whether to add to D.
+    add_if_false: bool,
 }
 
 /// Selects the function.
@@ -55,12 +57,19 @@ pub fn select(i: &Instr) -> Option<Selected> {
             _ => None,
         })
         .collect::<Option<_>>()?;
-    let transposed = match immediates[..] {
-        [_, _, a, b] => [a != 0, b != 0],
-        [_, _, b] => [false, b != 0],
-        _ => [false; 2],
+    let half = matches!(a, Element::F16 | Element::BF16);
+    let integer = matches!(a, Element::S8 | Element::U8 | Element::Bits);
+    let (signs, transposed) = match (&immediates[..], a_in_registers) {
+        ([], _) if integer => ([1, 1], [0, 0]),
+        (&[a, b], _) if !half && !integer => ([a, b], [0, 0]),
+        (&[a, b, of_b], true) if half => ([a, b], [0, of_b]),
+        (&[a, b, of_a, of_b], false) if half => ([a, b], [of_a, of_b]),
+        _ => return None,
     };
-    let negative = matches!(immediates[..], [a, b, ..] if (a < 0) != (b < 0));
+    if signs.iter().any(|s| s.abs() != 1) || transposed.iter().any(|t| !(0..=1).contains(t)) {
+        return None;
+    }
+    let negative = signs[0] != signs[1];
     let sign = match a {
         Element::F16 | Element::BF16 => 0x8000_8000,
         Element::E4M3 | Element::E5M2 => 0x8080_8080,
@@ -80,7 +89,7 @@ pub fn select(i: &Instr) -> Option<Selected> {
         k: shape.k,
     };
     let of_d = if d == Element::F16 { 2 } else { 4 };
-    let product = Multiply::new(of_warp, [d, a, b, d], [of_d, 4, 2, of_d], arithmetic, None);
+    let product = Multiply::new(of_warp, [d, a, b, d], [of_d, 4, 2, of_d], arithmetic, None)?;
     if registers * 8 != shape.n * of_d {
         return None;
     }
@@ -102,14 +111,15 @@ pub fn select(i: &Instr) -> Option<Selected> {
             product,
             registers_of_eight: of_d,
             a_in_registers,
-            transposed,
-            negated: if negative { sign } else { 0 },
+            transposed: transposed.map(|t| t == 1),
+            sign: if negative { sign } else { 0 },
+            add_if_false: matches!(i.operands.get(3), Some(Operand::NotReg(_))),
         })),
     })
 }
 
 /// # Safety
-/// None.
+/// Accesses nothing.
 unsafe fn nothing(_: &mut dyn Warp, _: &Operands) -> Result<(), Box<LaneFault>> {
     Ok(())
 }
@@ -123,14 +133,16 @@ struct Matrix {
     /// Width of the swizzle in bytes; zero without one.
     swizzle: u64,
     transposed: bool,
+    /// The lane that the descriptor is from.
+    lane: usize,
 }
 
 impl Matrix {
-    fn new(bits: u64, transposed: bool) -> Result<Self, Box<LaneFault>> {
+    fn new(bits: u64, transposed: bool, lane: usize) -> Result<Self, Box<LaneFault>> {
         if bits >> 49 & 7 != 0 {
             return Err(Box::new(LaneFault {
                 kind: FaultKind::IllegalInstruction,
-                lane: 0,
+                lane: lane as u32,
                 detail: FaultDetail::Text(
                     "the CPU device does not implement the base offset of a matrix descriptor: align the matrix to its swizzle"
                         .to_string(),
@@ -149,11 +161,12 @@ impl Matrix {
                 _ => 0,
             },
             transposed,
+            lane,
         })
     }
 
-    /// Address of 16 bytes: half `part` of row `along` of A or column `along` of B; of a transposed matrix, part `along / 8` of
-    /// column or row `part`.
+    /// Address of 16 bytes. Of a K-major matrix: half `part` of row `along` of A, or of column `along` of B. Otherwise: the eight
+    /// elements from `along` on in column `part` of A, or in row `part` of B.
     fn address(&self, along: u64, part: u64) -> u64 {
         let &Self {
             leading,
@@ -184,7 +197,7 @@ impl Matrix {
         let mut lines = [[0u32; 8]; 8];
         if self.transposed {
             for part in 0..16 {
-                let bits = warp.load(0, self.address(from, part as u64), 16)?;
+                let bits = warp.load(self.lane, self.address(from, part as u64), 16)?;
                 for (n, line) in lines.iter_mut().enumerate() {
                     let element = (bits >> (16 * n)) as u32 & 0xffff;
                     line[part / 2] |= element << (16 * (part % 2));
@@ -193,7 +206,8 @@ impl Matrix {
         } else {
             for (n, line) in lines.iter_mut().enumerate() {
                 for part in 0..2 {
-                    let bits = warp.load(0, self.address(from + n as u64, part as u64), 16)?;
+                    let bits =
+                        warp.load(self.lane, self.address(from + n as u64, part as u64), 16)?;
                     for (word, to) in line[4 * part..][..4].iter_mut().enumerate() {
                         *to = (bits >> (32 * word)) as u32;
                     }
@@ -213,17 +227,18 @@ fn register(lines: &[[u32; 8]; 8], part: usize) -> [u32; 32] {
 /// As [`super::super::WarpFn`].
 unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>> {
     let Detail::Warpgroup(of) = &operands.detail else {
-        return Ok(());
+        return Err(unexpected());
     };
     let first = warp.active().trailing_zeros() as usize & 31;
     let [add, b, rest @ ..] = &operands.src[..] else {
-        return Ok(());
+        return Err(unexpected());
     };
     let (a, d) = rest.split_at(if of.a_in_registers { 4 } else { 1 });
     // SAFETY: `select` has chosen a predicate, and a slot of 64 bits.
-    let (add, b) = unsafe { (mask(warp, *add) >> first & 1 != 0, row_64(warp, *b)[first]) };
+    let (add, b) = unsafe { (mask(warp, *add), row_64(warp, *b)[first]) };
+    let add = (add >> first & 1 != 0) != of.add_if_false;
     let [a_transposed, b_transposed] = of.transposed;
-    let b = Matrix::new(b, b_transposed)?;
+    let b = Matrix::new(b, b_transposed, first)?;
     let mut rows = [[0; 32]; 6 + 4];
     if of.a_in_registers {
         for (to, at) in rows.iter_mut().zip(a) {
@@ -232,7 +247,7 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
         }
     } else {
         // SAFETY: `select` has chosen a 64-bit slot.
-        let a = Matrix::new(unsafe { row_64(warp, a[0]) }[first], a_transposed)?;
+        let a = Matrix::new(unsafe { row_64(warp, a[0]) }[first], a_transposed, first)?;
         let from = u64::from(warp.rank() % 4) * 16;
         for half in 0..2 {
             let lines = a.eight(warp, from + 8 * half as u64)?;
@@ -242,7 +257,7 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
         }
     }
     for word in rows[..4].iter_mut().flatten() {
-        *word ^= of.negated;
+        *word ^= of.sign;
     }
     let mut results: Vec<[u32; 32]> = Vec::with_capacity(d.len());
     for (n, d) in d.chunks(of.registers_of_eight).enumerate() {

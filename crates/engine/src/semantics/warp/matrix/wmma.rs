@@ -8,7 +8,7 @@ use super::super::{Detail, Operands, Selected, Warp, row};
 use super::element::Element;
 use super::fragment::{Axes, Fragment};
 use super::multiply::{outer, read_row, write_row};
-use super::{elements, shape, slot_type};
+use super::{elements, shape, slot_type, unexpected};
 use crate::fault::LaneFault;
 use crate::semantics::lane::{OperandRef, OperandSlot};
 
@@ -110,7 +110,7 @@ impl Tile {
         }
     }
 
-    /// The distance of lines in bytes. A stride is in elements; single bits are counted as such.
+    /// Bytes from one line to the next. The stride operand is a number of elements; of `.b1`, of bits.
     ///
     /// # Safety
     /// The last source of `operands` is a 32-bit slot if there is a stride.
@@ -147,7 +147,7 @@ fn pieces(
 /// As [`super::super::WarpFn`].
 unsafe fn load_matrix(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>> {
     let Detail::Tile(tile) = &operands.detail else {
-        return Ok(());
+        return Err(unexpected());
     };
     let lane = first(warp);
     // SAFETY: `select` has chosen a 32-bit slot.
@@ -190,7 +190,7 @@ fn element(bytes: &[u8], n: usize, bits: usize) -> u64 {
 /// As [`super::super::WarpFn`].
 unsafe fn store_matrix(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<LaneFault>> {
     let Detail::Tile(tile) = &operands.detail else {
-        return Ok(());
+        return Err(unexpected());
     };
     let lane = first(warp);
     // SAFETY: `select` has chosen a 32-bit slot.
