@@ -2,9 +2,9 @@
 
     python -m helpers.matrix_cases          # in tests/: prints the digests of this process's device as JSON
 
-An instruction runs in the blocks of one grid, a warp each. Its inputs are random: groups of `BLOCKS` blocks have numbers of
-similar magnitude, of different magnitude, of any exponent, with infinities and NaNs, subnormal, with many zeros, and so small
-that products underflow. A digest covers the results of one group, bit for bit.
+An instruction runs in the blocks of one grid, a warp each (four for `wgmma`). Its inputs are random. The blocks form groups with
+numbers of similar magnitude, of different magnitude, of any exponent, with infinities and NaNs, subnormal or close to it, with
+many zeros, and subnormal without accumulators. A digest covers the results of one group, bit for bit.
 """
 
 import hashlib
@@ -16,13 +16,14 @@ import numpy as np
 
 from helpers.device import DeviceArray, Module, synchronize
 
+# Blocks of a group, and groups.
 BLOCKS = 16
 GROUPS = 7
 COUNT = BLOCKS * GROUPS
 
 BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "e4m3": 8, "e5m2": 8}
 BITS |= {"s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1}
-# Bits of the exponent and of the fraction.
+# Bits of the exponent and of the fraction. A register of tf32 is an f32 whose last 13 bits do not count.
 FLOATS = {
     "f16": (5, 10),
     "bf16": (8, 7),
@@ -66,7 +67,7 @@ class Random:
             3: lambda: self.below(most + 1, *shape),
             4: lambda: self.below(3, *shape),
             5: lambda: self.between(one - 6, one + 6, *shape) * self.below(2, *shape),
-            6: lambda: self.below(3, *shape),
+            6: lambda: self.below(1, *shape),
         }[group]().astype(np.uint64)
         fraction = self.words(*shape) % np.uint64(2**fraction_bits)
         if group == 5:
@@ -249,6 +250,8 @@ class Wmma:
             kind = self.kinds["dabc".index(name)]
             random = Random(f"{self.id} {name}")
             blocks = [random.elements(kind, group, BLOCKS, rows * columns) for group in range(GROUPS)]
+            if name == "c":
+                blocks[-1][:] = 0
             arrays.append(packed(np.concatenate(blocks), BITS[kind]))
         rows, columns = self.extents["d"]
         arrays.append(np.zeros((COUNT, rows * columns * BITS[self.kinds[0]] // 32), np.uint32))
@@ -268,7 +271,7 @@ class Wgmma:
     A_BYTES, B_BYTES = 8192, 32768
     # In descriptors: the codes of swizzles by their width in bytes.
     SWIZZLES = {0: 0, 128: 1, 64: 2, 32: 3}
-    BLOCKS = 2
+    BLOCKS_OF_GROUP = 2
 
     def __init__(
         self, n, kinds, *, registers=False, a=(0, "k"), b=(0, "k"), scales=None, options="", add=True, tail=""
@@ -300,7 +303,7 @@ class Wgmma:
     def ptx(self):
         register = "f32" if self.kinds[0] == "f32" else "b32"
         shared = (self.A_BYTES + self.B_BYTES) // 4
-        lines = [".version 8.0", ".target sm_90a", ".address_size 64"]
+        lines = [".version 8.4", ".target sm_90a", ".address_size 64"]
         lines += [".visible .entry k(.param .u64 pa, .param .u64 ps, .param .u64 pc, .param .u64 pd)", "{"]
         lines += [f".shared .align 1024 .b8 memory[{4 * shared}];"]
         lines += [".reg .pred %more, %add; .reg .b32 %i, %s, %w, %block, %lane, %a<4>; .reg .b64 %p, %q, %da, %db;"]
@@ -335,18 +338,20 @@ class Wgmma:
 
         def words(name, kind, count):
             random = Random(f"{self.id} {name}")
-            groups = [random.elements(kind, group, self.BLOCKS, count * 32 // BITS[kind]) for group in range(GROUPS)]
+            groups = [
+                random.elements(kind, group, self.BLOCKS_OF_GROUP, count * 32 // BITS[kind]) for group in range(GROUPS)
+            ]
             return packed(np.concatenate(groups), BITS[kind])
 
         c = words("c", d, 128 * self.count)
-        c[-self.BLOCKS :] = 0
+        c[-self.BLOCKS_OF_GROUP :] = 0
         shared = np.concatenate([words("a", a, self.A_BYTES // 4), words("b", b, self.B_BYTES // 4)], axis=1)
         return words("registers", a, 512), shared, c
 
     def results(self):
         operands = self.operands()
         arrays = [DeviceArray(np.ascontiguousarray(array)) for array in (*operands, np.zeros_like(operands[-1]))]
-        Module(self.ptx().encode()).launch("k", self.BLOCKS * GROUPS, 128, *arrays)
+        Module(self.ptx().encode()).launch("k", self.BLOCKS_OF_GROUP * GROUPS, 128, *arrays)
         synchronize()
         return arrays[-1].get()
 
@@ -403,12 +408,17 @@ def _sparse():
                 yield mma(f"m16n8k{k}", "f32", "bf16", "bf16", "f32", sparse=sparse)
                 yield mma(f"m16n8k{k // 2}", "f32", "tf32", "tf32", "f32", sparse=sparse)
             if selector < 2:
-                yield mma("m16n8k32", "s32", "s8", "u8", "s32", sparse=sparse)
-                yield mma("m16n8k64", "s32", "u4", "s4", "s32", sparse=sparse)
+                for a, b in itertools.product(("s8", "u8"), repeat=2):
+                    yield mma("m16n8k32", "s32", a, b, "s32", sparse=sparse)
+                for a, b in itertools.product(("s4", "u4"), repeat=2):
+                    yield mma("m16n8k64", "s32", a, b, "s32", sparse=sparse)
             if selector == 0:
-                yield mma("m16n8k64", "s32", "u8", "s8", "s32", sparse=sparse, options=".satfinite")
-                yield mma("m16n8k128", "s32", "s4", "u4", "s32", sparse=sparse)
-                yield mma("m16n8k64", "f32", "e4m3", "e5m2", "f32", sparse=sparse, target="sm_89")
+                for a, b in itertools.product(("s8", "u8"), repeat=2):
+                    yield mma("m16n8k64", "s32", a, b, "s32", sparse=sparse, options=".satfinite")
+                for a, b in itertools.product(("s4", "u4"), repeat=2):
+                    yield mma("m16n8k128", "s32", a, b, "s32", sparse=sparse)
+                for a, b in itertools.product(("e4m3", "e5m2"), repeat=2):
+                    yield mma("m16n8k64", "f32", a, b, "f32", sparse=sparse, target="sm_89")
 
 
 def _wmma():
@@ -417,13 +427,14 @@ def _wmma():
             for d, c in itertools.product(("f16", "f32"), repeat=2):
                 yield Wmma(shape, layouts, (d, "f16", "f16", c), f".{d}.{c}")
             yield Wmma(shape, layouts, ("f32", "bf16", "bf16", "f32"), ".f32.bf16.bf16.f32")
-            yield Wmma(shape, layouts, ("s32", "s8", "s8", "s32"), ".s32.s8.s8.s32")
-            yield Wmma(shape, layouts, ("s32", "u8", "u8", "s32"), ".satfinite.s32.u8.u8.s32")
+            for kind, saturate in itertools.product(("s8", "u8"), ("", ".satfinite")):
+                yield Wmma(shape, layouts, ("s32", kind, kind, "s32"), f"{saturate}.s32.{kind}.{kind}.s32")
         yield Wmma((16, 16, 8), layouts, ("f32", "tf32", "tf32", "f32"), ".f32.tf32.tf32.f32")
         yield Wmma((8, 8, 4), layouts, ("f64",) * 4, ".f64.f64.f64.f64")
-    yield Wmma((8, 8, 4), ("row", "col"), ("f64",) * 4, ".rz.f64.f64.f64.f64")
-    for kind in ("s4", "u4"):
-        yield Wmma((8, 8, 32), ("row", "col"), ("s32", kind, kind, "s32"), f".s32.{kind}.{kind}.s32")
+    for rounding in (".rn", ".rz", ".rm", ".rp"):
+        yield Wmma((8, 8, 4), ("row", "col"), ("f64",) * 4, f"{rounding}.f64.f64.f64.f64")
+    for kind, saturate in itertools.product(("s4", "u4"), ("", ".satfinite")):
+        yield Wmma((8, 8, 32), ("row", "col"), ("s32", kind, kind, "s32"), f"{saturate}.s32.{kind}.{kind}.s32")
     for operation in ("xor", "and"):
         kinds = ("s32", "b1", "b1", "s32")
         yield Wmma((8, 8, 128), ("row", "col"), kinds, ".s32.b1.b1.s32", operation=f"mma.{operation}.popc")
@@ -445,9 +456,9 @@ def _wgmma():
         for a, b in itertools.product(("e4m3", "e5m2"), repeat=2):
             yield Wgmma(64, ("f32", a, b), registers=registers)
             yield Wgmma(64, ("f16", a, b), registers=registers)
-        for kind in ("s8", "u8"):
-            yield Wgmma(64, ("s32", kind, kind), registers=registers)
-            yield Wgmma(64, ("s32", kind, kind), registers=registers, options=".satfinite", b=(128, "k"))
+        for a, b in itertools.product(("s8", "u8"), repeat=2):
+            yield Wgmma(64, ("s32", a, b), registers=registers)
+            yield Wgmma(64, ("s32", a, b), registers=registers, options=".satfinite", b=(128, "k"))
         yield Wgmma(64, ("s32", "b1", "b1"), registers=registers, tail=".and.popc")
 
 
