@@ -28,6 +28,8 @@ fn managed_variables_of_a_library_are_shared_by_all_contexts() {
     ok!("cuLibraryGetManaged", &mut total, &mut size, lib, c"total");
     assert_eq!(size, 4);
     assert_eq!(launch(kernel, 1, 1, 0, &[]), 0);
+    // The kernels of several contexts run at the same time, and the addition is not atomic.
+    ok!("cuCtxSynchronize");
     for _ in 0..2 {
         let _other = Session::new();
         let mut again = 0u64;
@@ -37,6 +39,7 @@ fn managed_variables_of_a_library_are_shared_by_all_contexts() {
         assert_eq!(again, total);
         // The variable that is not managed has its initial value.
         assert_eq!(launch(kernel, 1, 1, 0, &[]), 0);
+        ok!("cuCtxSynchronize");
     }
     let mut value = 0u32;
     ok!("cuMemcpyDtoH_v2", &mut value, total, 4);
