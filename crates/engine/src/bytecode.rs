@@ -225,7 +225,7 @@ pub struct Program {
     pub origin_of: Vec<u32>,
     /// The instructions of the PTX.
     pub origins: Vec<Origin>,
-    /// The functions in the order of their code.
+    /// The functions, sorted by entry.
     pub functions: Vec<FunctionEntry>,
     /// `.file` table.
     pub files: Arc<Vec<(u32, String)>>,

@@ -255,7 +255,7 @@ pub(crate) enum TensorMapField {
     Fill,
 }
 
-/// The types of elements in the order of `tensormap.replace`.
+/// Element types, indexed by their value in `tensormap.replace`.
 const ELEMENT_TYPES: [CUtensorMapDataType; 16] = [
     CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT8,
     CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_UINT16,

@@ -28,8 +28,7 @@ pub struct CpuLibrary {
     pub driver: extern "C" fn(*const c_char) -> *const c_void,
     /// The address of an entry point of NVML by its exported name; null if there is none.
     pub nvml: extern "C" fn(*const c_char) -> *const c_void,
-    /// The address of a function of the runtime by its exported name; null if there is none. The runtime calls this library's
-    /// driver.
+    /// Returns the address of a runtime function by its exported name, or null. The function calls the driver of this library.
     pub runtime: extern "C" fn(*const c_char) -> *const c_void,
     /// Replaces a function of the toolchain: its library ([`CudaLibrary::name`]), its exported name, its address. Returns
     /// the address to call instead.

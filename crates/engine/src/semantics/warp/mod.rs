@@ -29,7 +29,8 @@ pub trait Warp {
     /// The address operand in each lane.
     fn addresses(&self) -> &[u64; 32];
 
-    /// Loads up to 16 bytes, aligned to their number, from the state space of the address operand; from shared memory if there is none.
+    /// Loads 1, 2, 4, 8 or 16 bytes from an address that is a multiple of their number. The state space is that of the address
+    /// operand; without one, it is shared memory.
     ///
     /// # Errors
     /// The fault of a refused access.

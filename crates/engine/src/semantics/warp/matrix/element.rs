@@ -68,43 +68,54 @@ impl Element {
             _ => word.cast_signed() << unused >> unused,
         }
     }
-}
 
-/// The types of D, A, B and C.
-pub fn element_types(i: &Instr) -> Option<[Element; 4]> {
-    use Element::{BF16, Bits, E4M3, E5M2, F16, F32, F64, S4, S8, S32, TF32, U4, U8};
-    // `s4`, `u4` and `b1` are modifiers, not types of registers.
-    let mut narrow = i.mods.other.iter().filter_map(|w| match w {
-        Word::S4 => Some(S4),
-        Word::U4 => Some(U4),
-        Word::B1 => Some(Bits),
-        _ => None,
-    });
-    if let (Some(a), Some(b)) = (narrow.next(), narrow.next()) {
-        return Some([S32, a, b, S32]);
-    }
-    let of = |ty: &Type| {
+    /// The elements of registers of this type.
+    fn of_type(ty: Type) -> Option<Self> {
         Some(match ty {
-            Type::F16 => F16,
-            Type::BF16 => BF16,
-            Type::TF32 => TF32,
-            Type::F32 => F32,
-            Type::F64 => F64,
-            Type::E4M3 => E4M3,
-            Type::E5M2 => E5M2,
-            Type::S32 => S32,
-            Type::S8 => S8,
-            Type::U8 => U8,
+            Type::F16 => Self::F16,
+            Type::BF16 => Self::BF16,
+            Type::TF32 => Self::TF32,
+            Type::F32 => Self::F32,
+            Type::F64 => Self::F64,
+            Type::E4M3 => Self::E4M3,
+            Type::E5M2 => Self::E5M2,
+            Type::S32 => Self::S32,
+            Type::S8 => Self::S8,
+            Type::U8 => Self::U8,
             _ => return None,
         })
-    };
-    let types: Vec<Element> = i.types.iter().map(of).collect::<Option<_>>()?;
-    match types[..] {
+    }
+
+    /// The elements that a modifier names: `s4`, `u4` and `b1` are not types of registers.
+    fn of_word(word: &Word) -> Option<Self> {
+        Some(match word {
+            Word::S4 => Self::S4,
+            Word::U4 => Self::U4,
+            Word::B1 => Self::Bits,
+            _ => return None,
+        })
+    }
+}
+
+/// The type of the matrix of `wmma.load` or `wmma.store`.
+pub fn element_type(i: &Instr) -> Option<Element> {
+    let narrow = i.mods.other.iter().find_map(Element::of_word);
+    narrow.or_else(|| Element::of_type(*i.types.first()?))
+}
+
+/// The types of D, A, B and C of a product.
+pub fn element_types(i: &Instr) -> Option<[Element; 4]> {
+    let mut narrow = i.mods.other.iter().filter_map(Element::of_word);
+    if let (Some(a), Some(b)) = (narrow.next(), narrow.next()) {
+        return Some([Element::S32, a, b, Element::S32]);
+    }
+    let types = i.types.iter().map(|ty| Element::of_type(*ty));
+    match types.collect::<Option<Vec<_>>>()?[..] {
         [d, a, b, c] => Some([d, a, b, c]),
         // `wgmma` adds to D.
         [d, a, b] => Some([d, a, b, d]),
         // `wmma.mma` of half-precision matrices names the accumulators only.
-        [d, c] => Some([d, F16, F16, c]),
+        [d, c] => Some([d, Element::F16, Element::F16, c]),
         _ => None,
     }
 }

@@ -321,7 +321,7 @@ fn truncated(v: f64) -> u32 {
     (f64::from_bits(v.to_bits() & !0x1fff_ffff) as f32).to_bits()
 }
 
-/// The nearest half; infinity if there is none. A NaN is `0x7fff`.
+/// Rounds to the nearest half-precision number, or to infinity on overflow. A NaN becomes `0x7fff`.
 pub fn half_bits(v: f64) -> u32 {
     if v.is_nan() {
         return 0x7fff;
@@ -333,7 +333,7 @@ pub fn half_bits(v: f64) -> u32 {
     u32::from(f16::from_f32(single).to_bits())
 }
 
-/// The nearest number in single precision; a NaN is `0x7fffffff`.
+/// Rounds to the nearest single-precision number. A NaN becomes `0x7fffffff`.
 pub fn single_bits(v: f64) -> u32 {
     if v.is_nan() {
         0x7fff_ffff

@@ -5,6 +5,8 @@
 //! elements are in further registers. This is the layout of `mma`; that of `wmma`, which the manual leaves open, is the same on
 //! an H100.
 
+use super::element::Element;
+
 /// The axes of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Axes {
@@ -20,6 +22,50 @@ pub struct Axes {
     pub group_first: bool,
     /// Whether the group axis is that of the rows.
     pub by_row: bool,
+}
+
+impl Axes {
+    /// Those of matrix A with `m` rows and `k` columns.
+    pub fn of_a(e: Element, m: usize, k: usize) -> Self {
+        Self::of_factor(e, m, k, true, true)
+    }
+
+    /// Those of matrix B with `k` rows and `n` columns.
+    pub fn of_b(e: Element, k: usize, n: usize) -> Self {
+        Self::of_factor(e, n, k, n == 32, false)
+    }
+
+    fn of_factor(e: Element, group: usize, depth: usize, group_first: bool, by_row: bool) -> Self {
+        let run = (32 / e.bits()).max(1) as usize;
+        // A register holds 32 elements of one bit, which are one element here.
+        let depth = if e == Element::Bits {
+            depth / 32
+        } else {
+            depth
+        };
+        Self {
+            group,
+            depth,
+            run,
+            packed: run,
+            group_first,
+            by_row,
+        }
+    }
+
+    /// Those of an accumulator with `m` rows and `n` columns.
+    pub fn of_accumulator(e: Element, m: usize, n: usize) -> Self {
+        let by_row = n != 32;
+        let (group, depth) = if by_row { (m, n) } else { (n, m) };
+        Self {
+            group,
+            depth,
+            run: 2,
+            packed: if e == Element::F16 { 2 } else { 1 },
+            group_first: true,
+            by_row,
+        }
+    }
 }
 
 /// A matrix in the registers of a warp.

@@ -17,7 +17,7 @@ pub use quad::QuadPairs;
 pub use wgmma::Warpgroup;
 pub use wmma::Tile;
 
-use super::Selected;
+use super::{Selected, Warp};
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::semantics::lane::{OperandRef, OperandSlot};
 use element::Element;
@@ -69,12 +69,22 @@ fn shape(i: &Instr) -> Option<Shape> {
     })
 }
 
-/// The elements of vector operand `k`, which are of this type; `None` if it has another number of them.
-fn elements(i: &Instr, k: u8, count: u8, ty: Type) -> Option<Vec<OperandSlot>> {
-    let found = match i.operands.get(usize::from(k))? {
+/// The registers of operand `k`: those of a vector, or one.
+fn register_count(i: &Instr, k: usize) -> Option<usize> {
+    Some(match i.operands.get(k)? {
         Operand::Vector(list) => list.len(),
         _ => 1,
-    };
+    })
+}
+
+/// The lowest active lane of a warp.
+fn first_lane(warp: &dyn Warp) -> usize {
+    warp.active().trailing_zeros() as usize & 31
+}
+
+/// The elements of vector operand `k`, which are of this type; `None` if it has another number of them.
+fn elements(i: &Instr, k: u8, count: u8, ty: Type) -> Option<Vec<OperandSlot>> {
+    let found = register_count(i, usize::from(k))?;
     let part = |c| OperandSlot::new(OperandRef::Part(k, c), ty);
     (found == usize::from(count)).then(|| (0..count).map(part).collect())
 }

@@ -9,7 +9,7 @@ use super::element::{Element, element_types};
 use super::float::{Format, MOST, Numbers, Precision, Sum, WIDE, nearest, single_bits};
 use super::fragment::{Axes, Fragment};
 use super::sparse::Sparsity;
-use super::{Shape, elements, shape, slot_type, unexpected};
+use super::{Shape, elements, register_count, shape, slot_type, unexpected};
 use crate::fault::LaneFault;
 use crate::semantics::lane::{OperandRef, OperandSlot, RM, RN, RP, RZ, fma64, payload64};
 
@@ -53,10 +53,7 @@ pub fn select(i: &Instr) -> Option<Selected> {
     if (shape.m, shape.n, shape.k) == (8, 8, 4) && a == Element::F16 {
         return super::quad::select(i, c, d);
     }
-    let count = |k: usize| match i.operands.get(k)? {
-        Operand::Vector(list) => Some(list.len()),
-        _ => Some(1),
-    };
+    let count = |k| register_count(i, k);
     let arithmetic = match a {
         Element::E4M3 | Element::E5M2 => Arithmetic::Eight,
         Element::F64 => Arithmetic::Double(match i.mods.rounding {
@@ -106,24 +103,6 @@ pub fn select(i: &Instr) -> Option<Selected> {
         address: None,
         detail: Detail::Multiply(Arc::new(product)),
     })
-}
-
-/// The layout of an accumulator.
-pub fn outer(shape: Shape, e: Element) -> Axes {
-    let by_row = shape.n != 32;
-    let (group, depth) = if by_row {
-        (shape.m, shape.n)
-    } else {
-        (shape.n, shape.m)
-    };
-    Axes {
-        group,
-        depth,
-        run: 2,
-        packed: if e == Element::F16 { 2 } else { 1 },
-        group_first: true,
-        by_row,
-    }
 }
 
 /// # Safety
@@ -204,24 +183,17 @@ impl Multiply {
         sparsity: Option<Sparsity>,
     ) -> Option<Self> {
         let [d, a, b, c] = elements;
-        let k = match a {
-            Element::Bits => shape.k / 32,
-            _ => shape.k,
-        };
-        let stored = if sparsity.is_some() { k / 2 } else { k };
-        let inner = |e: Element, group, depth, group_first, by_row| Axes {
-            group,
-            depth,
-            run: (32 / e.bits()).max(1) as usize,
-            packed: (32 / e.bits()).max(1) as usize,
-            group_first,
-            by_row,
+        let Shape { m, n, .. } = shape;
+        let held = if sparsity.is_some() {
+            shape.k / 2
+        } else {
+            shape.k
         };
         let axes = [
-            outer(shape, d),
-            inner(a, shape.m, stored, true, true),
-            inner(b, shape.n, k, shape.n == 32, false),
-            outer(shape, c),
+            Axes::of_accumulator(d, m, n),
+            Axes::of_a(a, m, held),
+            Axes::of_b(b, shape.k, n),
+            Axes::of_accumulator(c, m, n),
         ];
         let most = match a {
             Element::F16 | Element::BF16 | Element::TF32 | Element::E4M3 | Element::E5M2 => MOST,
@@ -236,7 +208,7 @@ impl Multiply {
             }
         }
         let fragment = |n: usize| Fragment::new(axes[n], registers[n], elements[n].bits());
-        let terms = 0..stored as u16;
+        let terms = 0..axes[1].depth as u16;
         let steps = match arithmetic {
             Arithmetic::Aligned { step } | Arithmetic::Coarse { step } => {
                 let all: Vec<u16> = terms.clone().collect();

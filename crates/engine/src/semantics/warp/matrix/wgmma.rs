@@ -10,7 +10,7 @@ use cupyrite_ptx::ir::{Instr, Operand, Type, Word};
 use super::super::{Detail, Operands, Selected, Warp, mask, row, row_64, set_row};
 use super::element::{Element, element_types};
 use super::multiply::{Arithmetic, Multiply, REGISTERS};
-use super::{Shape, elements, shape, slot_type, unexpected};
+use super::{Shape, elements, first_lane, register_count, shape, slot_type, unexpected};
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::semantics::lane::{OperandRef, OperandSlot};
 
@@ -44,12 +44,8 @@ pub fn select(i: &Instr) -> Option<Selected> {
     }
     let shape = shape(i)?;
     let [d, a, b, _] = element_types(i)?;
-    let vector = |k: usize| match i.operands.get(k) {
-        Some(Operand::Vector(list)) => Some(list.len()),
-        _ => None,
-    };
-    let registers = vector(0)?;
-    let a_in_registers = vector(1).is_some();
+    let registers = register_count(i, 0)?;
+    let a_in_registers = matches!(i.operands.get(1), Some(Operand::Vector(_)));
     let immediates: Vec<i64> = i.operands[4.min(i.operands.len())..]
         .iter()
         .map(|o| match o {
@@ -229,7 +225,7 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
     let Detail::Warpgroup(of) = &operands.detail else {
         return Err(unexpected());
     };
-    let first = warp.active().trailing_zeros() as usize & 31;
+    let first = first_lane(warp);
     let [add, b, rest @ ..] = &operands.src[..] else {
         return Err(unexpected());
     };

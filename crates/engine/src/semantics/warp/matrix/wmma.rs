@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use cupyrite_ptx::ir::{Instr, Operand, Type, Word};
+use cupyrite_ptx::ir::{Instr, Type, Word};
 
 use super::super::{Detail, Operands, Selected, Warp, row};
-use super::element::Element;
+use super::element::{Element, element_type};
 use super::fragment::{Axes, Fragment};
-use super::multiply::{outer, read_row, write_row};
-use super::{elements, shape, slot_type, unexpected};
+use super::multiply::{read_row, write_row};
+use super::{elements, first_lane, register_count, shape, slot_type, unexpected};
 use crate::fault::LaneFault;
 use crate::semantics::lane::{OperandRef, OperandSlot};
 
@@ -31,43 +31,14 @@ pub fn select(i: &Instr) -> Option<Selected> {
     let store = has(Word::Store);
     let (data, address) = if store { (1, 0) } else { (0, 1) };
     let shape = shape(i)?;
-    let element = match i.types[..] {
-        [Type::F16] => Element::F16,
-        [Type::BF16] => Element::BF16,
-        [Type::TF32] => Element::TF32,
-        [Type::F32] => Element::F32,
-        [Type::F64] => Element::F64,
-        [Type::S32] => Element::S32,
-        [Type::S8] => Element::S8,
-        [Type::U8] => Element::U8,
-        [Type::Packed(_)] if has(Word::S4) => Element::S4,
-        [Type::Packed(_)] if has(Word::U4) => Element::U4,
-        [Type::Packed(_)] if has(Word::B1) => Element::Bits,
-        _ => return None,
-    };
-    let registers = match i.operands.get(usize::from(data))? {
-        Operand::Vector(list) => list.len(),
-        _ => 1,
-    };
-    // A word of single bits is an element.
-    let k = if element == Element::Bits {
-        shape.k / 32
+    let element = element_type(i)?;
+    let registers = register_count(i, usize::from(data))?;
+    let axes = if has(Word::A) {
+        Axes::of_a(element, shape.m, shape.k)
+    } else if has(Word::B) {
+        Axes::of_b(element, shape.k, shape.n)
     } else {
-        shape.k
-    };
-    let run = (32 / element.bits()).max(1) as usize;
-    let inner = |group, group_first, by_row| Axes {
-        group,
-        depth: k,
-        run,
-        packed: run,
-        group_first,
-        by_row,
-    };
-    let axes = match () {
-        () if has(Word::A) => inner(shape.m, true, true),
-        () if has(Word::B) => inner(shape.n, shape.n == 32, false),
-        () => outer(shape, element),
+        Axes::of_accumulator(element, shape.m, shape.n)
     };
     let list = elements(i, data, u8::try_from(registers).ok()?, slot_type(element))?;
     let strided = i.operands.len() > 2;
@@ -127,11 +98,6 @@ impl Tile {
     }
 }
 
-/// The first active lane: all lanes have the same address and stride (PTX ISA, "wmma.load").
-fn first(warp: &dyn Warp) -> usize {
-    warp.active().trailing_zeros() as usize & 31
-}
-
 /// Splits `[address, address + len)` into aligned accesses of 16 bytes, or of fewer where the address is aligned to fewer. Calls
 /// `f` with the offset and size of each.
 fn pieces(
@@ -149,7 +115,8 @@ unsafe fn load_matrix(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Bo
     let Detail::Tile(tile) = &operands.detail else {
         return Err(unexpected());
     };
-    let lane = first(warp);
+    // All lanes have the same address and stride (PTX ISA, "wmma.load").
+    let lane = first_lane(warp);
     // SAFETY: `select` has chosen a 32-bit slot.
     let pitch = unsafe { tile.pitch(warp, operands, lane) };
     let address = warp.addresses()[lane];
@@ -192,7 +159,8 @@ unsafe fn store_matrix(warp: &mut dyn Warp, operands: &Operands) -> Result<(), B
     let Detail::Tile(tile) = &operands.detail else {
         return Err(unexpected());
     };
-    let lane = first(warp);
+    // All lanes have the same address and stride (PTX ISA, "wmma.load").
+    let lane = first_lane(warp);
     // SAFETY: `select` has chosen a 32-bit slot.
     let pitch = unsafe { tile.pitch(warp, operands, lane) };
     let address = warp.addresses()[lane];
