@@ -36,8 +36,13 @@ pub fn payload64<const N: usize>(x: f64, sources: [f64; N]) -> f64 {
     if !x.is_nan() {
         return x;
     }
-    let first = sources.iter().find(|s| s.is_nan());
-    f64::from_bits(first.map_or(NAN64, |s| s.to_bits() | 1 << 51))
+    let first = sources.into_iter().find(|s| s.is_nan());
+    first.map_or(f64::from_bits(NAN64), quiet64)
+}
+/// A NaN in double precision with the bit that makes it quiet; sign and payload stay.
+#[inline(always)]
+fn quiet64(nan: f64) -> f64 {
+    f64::from_bits(nan.to_bits() | 1 << 51)
 }
 /// Clamps to 0 ..= 1; a NaN becomes +0.
 #[inline(always)]
@@ -163,8 +168,8 @@ fn single(i: &Instr, imm: u32, sources: usize) -> Option<OpFn> {
         (Op::Div, 2) => modes!(mode, imm, |a, b| a / b, M => rounding::div::<M>(a, b)),
         (Op::Rcp, 1) => modes!(mode, imm, |a| 1.0 / a, M => rounding::div::<M>(1.0, a)),
         (Op::Sqrt, 1) => modes!(mode, imm, |a| a.sqrt(), M => rounding::sqrt::<M>(a)),
-        (Op::Abs, 1) => lane!(imm n; |a: f32| -> f32 { source(a, n).abs() }),
-        (Op::Neg, 1) => lane!(imm n; |a: f32| -> f32 { -source(a, n) }),
+        (Op::Abs, 1) => lane!(imm n; |a: f32| -> f32 { canonical(source(a, n).abs()) }),
+        (Op::Neg, 1) => lane!(imm n; |a: f32| -> f32 { canonical(-source(a, n)) }),
         (Op::Min, 2) if imm == 0 => lane!(|a: f32, b: f32| -> f32 { extreme(a, b, 0, false) }),
         (Op::Max, 2) if imm == 0 => lane!(|a: f32, b: f32| -> f32 { extreme(a, b, 0, true) }),
         (Op::Min, 2) => lane!(imm n; |a: f32, b: f32| -> f32 { extreme(a, b, n, false) }),
@@ -227,8 +232,8 @@ fn double(i: &Instr, sources: usize) -> Option<OpFn> {
         (Op::Div, 2) => modes64!(|a, b| a / b, M => rounding::div64(a, b, M)),
         (Op::Rcp, 1) => modes64!(|a| 1.0 / a, M => rounding::div64(1.0, a, M)),
         (Op::Sqrt, 1) => modes64!(|a| a.sqrt(), M => rounding::sqrt64(a, M)),
-        (Op::Abs, 1) => lane!(|a: f64| -> f64 { a.abs() }),
-        (Op::Neg, 1) => lane!(|a: f64| -> f64 { -a }),
+        (Op::Abs, 1) => lane!(|a: f64| -> f64 { if a.is_nan() { quiet64(a) } else { a.abs() } }),
+        (Op::Neg, 1) => lane!(|a: f64| -> f64 { if a.is_nan() { quiet64(a) } else { -a } }),
         (Op::Min, 2) => lane!(|a: f64, b: f64| -> f64 { extreme64(a, b, false) }),
         (Op::Max, 2) => lane!(|a: f64, b: f64| -> f64 { extreme64(a, b, true) }),
         (Op::Copysign, 2) => lane!(|a: f64, b: f64| -> f64 { b.copysign(a) }),
@@ -236,6 +241,7 @@ fn double(i: &Instr, sources: usize) -> Option<OpFn> {
     })
 }
 
+/// Minimum or maximum in double precision. Of two NaNs the second, made quiet (observed on an H100).
 #[inline(always)]
 fn extreme64(a: f64, b: f64, greater: bool) -> f64 {
     let tie = if greater {
@@ -247,8 +253,14 @@ fn extreme64(a: f64, b: f64, greater: bool) -> f64 {
     let second = if greater { b > a } else { b < a };
     let r = if first { a } else { f64::from_bits(tie) };
     let r = if second { b } else { r };
-    let r = if a.is_nan() { b } else { r };
-    if b.is_nan() { a } else { r }
+    let r = if b.is_nan() { a } else { r };
+    if !a.is_nan() {
+        r
+    } else if b.is_nan() {
+        quiet64(b)
+    } else {
+        b
+    }
 }
 
 /// Arithmetic on packed pairs.

@@ -182,6 +182,16 @@ fn flush(h: u16, imm: u32) -> u16 {
     if imm & FTZ != 0 { flush_f16(h) } else { h }
 }
 
+/// The result, or the NaN of arithmetic if the source is a NaN.
+#[inline(always)]
+fn number<H: Half>(source: u16, result: u16) -> u16 {
+    if H::widen(source).is_nan() {
+        NAN16
+    } else {
+        result
+    }
+}
+
 /// Applies `.ftz`, `.sat` and `.relu` to a result; `one` is 1.0 in the format.
 #[inline(always)]
 fn finish(h: u16, imm: u32, one: u16) -> u16 {
@@ -323,15 +333,15 @@ pub(super) fn select(i: &Instr) -> Option<Selected> {
         ),
         Op::Neg => (
             types!(|a, _b, _c, n, H, ONE| {
-                let _ = (H::widen, ONE);
-                flush(a, n) ^ 0x8000
+                let _ = ONE;
+                number::<H>(a, flush(a, n) ^ 0x8000)
             }),
             1,
         ),
         Op::Abs => (
             types!(|a, _b, _c, n, H, ONE| {
-                let _ = (H::widen, ONE);
-                flush(a, n) & 0x7fff
+                let _ = ONE;
+                number::<H>(a, flush(a, n) & 0x7fff)
             }),
             1,
         ),

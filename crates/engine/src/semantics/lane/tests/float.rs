@@ -169,6 +169,14 @@ fn payloads_of_double_precision() {
         f64::NEG_INFINITY.to_bits(),
     );
     let invalid = 0xfff8_0000_0000_0000;
+    let other = 0x7ff0_0000_0000_0001;
+    for op in ["min", "max"] {
+        let text = format!("{op}.f64 %d0, %d1, %d2;");
+        test(&text, &[nan, other], other | 1 << 51);
+        test(&text, &[other, nan], quiet);
+        test(&text, &[nan, one], one);
+        test(&text, &[one, nan], one);
+    }
     for m in ["rn", "rz", "rm", "rp"] {
         test(&format!("add.{m}.f64 %d0, %d1, %d2;"), &[nan, one], quiet);
         test(&format!("add.{m}.f64 %d0, %d1, %d2;"), &[one, nan], quiet);
@@ -274,14 +282,13 @@ fn extremes() {
 
 #[test]
 fn signs_and_tests() {
-    let flip = |v: u128| vec![v ^ 1 << 31];
-    check("neg.f32 %r0, %r1;", 50, |i| flip(i[0]));
-    check("neg.ftz.f32 %r0, %r1;", 50, |i| {
-        flip(u128::from(flush(f(i[0])).to_bits()))
-    });
-    check("abs.f32 %r0, %r1;", 50, |i| vec![i[0] & 0x7fff_ffff]);
-    check("neg.f64 %d0, %d1;", 50, |i| vec![i[0] ^ 1 << 63]);
-    check("abs.f64 %d0, %d1;", 50, |i| vec![i[0] & !(1 << 63)]);
+    check("neg.f32 %r0, %r1;", 50, |i| single(-f(i[0])));
+    check("neg.ftz.f32 %r0, %r1;", 50, |i| single(-flush(f(i[0]))));
+    check("abs.f32 %r0, %r1;", 50, |i| single(f(i[0]).abs()));
+    // A NaN keeps its sign and becomes quiet.
+    let number = |x: u128, r: u128| vec![if d(x).is_nan() { x | 1 << 51 } else { r }];
+    check("neg.f64 %d0, %d1;", 50, |i| number(i[0], i[0] ^ 1 << 63));
+    check("abs.f64 %d0, %d1;", 50, |i| number(i[0], i[0] & !(1 << 63)));
     check("copysign.f32 %r0, %r1, %r2;", 50, |i| {
         vec![i[1] & 0x7fff_ffff | i[0] & 1 << 31]
     });

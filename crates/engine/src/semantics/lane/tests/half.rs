@@ -89,8 +89,9 @@ fn arithmetic() {
             let x = r(odd(v(i[0]), v(i[1]), v(i[2])));
             if x >> 15 != 0 { 0 } else { x }
         });
-        both("neg", "", t, 1, |i| i[0] ^ 0x8000);
-        both("abs", "", t, 1, |i| i[0] & 0x7fff);
+        let number = move |x: u128, r: u128| if v(x).is_nan() { 0x7fff } else { r };
+        both("neg", "", t, 1, |i| number(i[0], i[0] ^ 0x8000));
+        both("abs", "", t, 1, |i| number(i[0], i[0] & 0x7fff));
         let least = move |a: u128, b: u128| {
             let (x, y) = (v(a), v(b));
             if x.is_nan() && y.is_nan() {
