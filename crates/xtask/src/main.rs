@@ -74,6 +74,11 @@ const COMMANDS: &[(&str, &[Command])] = &[
                 testing::clients,
             ),
             (
+                "judges [NAME PATH] [WORD ...]",
+                "CUDA samples and other suites from outside, by path, on the CPU device (no NAME: lists them)",
+                testing::judges,
+            ),
+            (
                 "bench [NAME ...]",
                 "the benchmarks of benches/ that can run on this machine",
                 testing::bench,

@@ -192,6 +192,26 @@ pub fn clients(rest: &[&str]) -> Result<(), Error> {
     )
 }
 
+/// `cargo xtask judges`: suites from outside on the CPU device, with Cupyrite's wheels.
+pub fn judges(rest: &[&str]) -> Result<(), Error> {
+    let runner = root().join("tests/judges/run.py");
+    let helps = |word: &&str| matches!(*word, "--help" | "-h");
+    if rest.is_empty() || rest.iter().any(helps) {
+        return loud(Command::new(find_python()?.0).arg(runner).arg("--help"));
+    }
+    let env = Env::ready()?;
+    let wheel = env.build_wheel()?;
+    loud(
+        env.command()
+            .arg(runner)
+            .args(rest)
+            .arg("--wheels")
+            .arg(wheel.parent().unwrap_or(&wheel))
+            .arg("--work")
+            .arg(target().join("judges")),
+    )
+}
+
 /// The tests of bindings and core without the private layouts of CPython and other packages.
 fn strict_abi_tests(rest: &[&str]) -> Result<(), Error> {
     let (env, rest) = env_with_wheel(rest)?;
