@@ -268,6 +268,7 @@ fn operand(operand: &Operand, words: &mut BTreeSet<String>) -> String {
         OperandKind::Sized(n) => format!("Sized({n})"),
         OperandKind::Wide(n) => format!("Wide({n})"),
         OperandKind::Doubled => "Doubled".into(),
+        OperandKind::Register(bits) => format!("Register({bits})"),
         OperandKind::Fixed(ty) => format!(
             "Fixed({})",
             type_of(ty).unwrap_or_else(|| panic!("no type '{ty}'"))

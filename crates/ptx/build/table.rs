@@ -104,6 +104,8 @@ pub enum OperandKind {
     Wide(usize),
     /// Twice as wide as the first type.
     Doubled,
+    /// A register of this width.
+    Register(u32),
     /// This type.
     Fixed(String),
     Address,
@@ -403,6 +405,7 @@ impl Table {
         };
         let kind = match kind {
             "2x" => OperandKind::Doubled,
+            "reg32" => OperandKind::Register(32),
             "imm" => OperandKind::Immediate(Vec::new(), false),
             _ if kind.starts_with("imm=") => {
                 let values = &kind["imm=".len()..];

@@ -126,6 +126,18 @@ fn instructions() {
         ("st.global.v4.u32 [rd1], r1;", 25, "r1", "moves 4 elements"),
         ("ld.global.u32 f1, [rd1];", 15, "f1", "type .u32"),
         ("mov.f32 f1, 1;", 13, "1", "is an integer"),
+        (
+            "fma.rn.bf16x2 r1, r2, 5, r3;",
+            23,
+            "5",
+            "expected a register with a value of type .bf16x2, '5' is an integer",
+        ),
+        (
+            "vadd4.u32.u32.u32 r1, r2, r3, 5;",
+            31,
+            "5",
+            "expected a register of 32 bits, '5' is an integer",
+        ),
         ("add.s32 r1, r2, 1.5;", 17, "1.5", "floating-point constant"),
         (
             "mov.b32 r1, 0d3FF0000000000000;",

@@ -187,6 +187,8 @@ pub enum OperandKind {
     Wide(usize),
     /// Twice as wide as the first type.
     Doubled,
+    /// A register of this width.
+    Register(u32),
     /// This type.
     Fixed(Type),
     /// An address in brackets.

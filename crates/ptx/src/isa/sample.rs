@@ -325,6 +325,7 @@ fn operand(
         OperandKind::Typed(index) | OperandKind::Sized(index) => register(ty(index), n),
         OperandKind::Wide(index) => register(ty(index), n),
         OperandKind::Doubled => register(doubled(ty(0)), n),
+        OperandKind::Register(_) => register(Type::B32, n),
         OperandKind::Fixed(t) => register(t, n),
         OperandKind::Address => String::new(),
         OperandKind::Sink => "_".to_string(),

@@ -263,7 +263,8 @@ impl<'t> Parser<'t> {
                     *value = i64::from(*value != 0);
                     Ok(())
                 }
-                Is(t) | Wide(t) | Size(t) if is_float(t) => refuse("an integer"),
+                OperandRequirement::Register(_) => refuse("an integer"),
+                Is(t) | Wide(t) | Size(t) if is_float(t) || is_format(t) => refuse("an integer"),
                 Address => refuse("a constant"),
                 Immediate([least, .., most], true) if !(*least..=*most).contains(value) => {
                     refuse("another")
@@ -339,7 +340,7 @@ impl<'t> Parser<'t> {
                         }
                     }
                     Size(t) | Wide(t) if wide.is_none_or(|wide| wide == (t.bits() > 32)) => Ok(()),
-                    Any | Bits(_) => Ok(()),
+                    Any | Bits(_) | OperandRequirement::Register(_) => Ok(()),
                     _ => refuse("a special register; move it into a register first"),
                 }
             }
@@ -369,6 +370,11 @@ fn is_float(ty: Type) -> bool {
     matches!(ty, Type::F32 | Type::F64)
 }
 
+/// Whether registers with values of this type have another one; it has no literals.
+fn is_format(ty: Type) -> bool {
+    !(is_integer(ty) || is_float(ty) || is_untyped(ty))
+}
+
 /// Whether a register of this type with `bits` bits in total fits.
 fn register_fits(requirement: OperandRequirement, ty: Type, bits: u32) -> bool {
     match requirement {
@@ -376,16 +382,14 @@ fn register_fits(requirement: OperandRequirement, ty: Type, bits: u32) -> bool {
         Pred => ty == Type::Pred,
         Address | Sink | Immediate(..) => false,
         _ if ty == Type::Pred => false,
-        Bits(n) => bits == n,
+        Bits(n) | OperandRequirement::Register(n) => bits == n,
         Size(t) => bits == t.bits(),
         Wide(t) if is_float(t) && is_float(ty) => bits == t.bits(),
         Wide(t) => {
             bits >= t.bits() && !(is_integer(t) && is_float(ty) || is_float(t) && is_integer(ty))
         }
-        // Formats without registers of their own type take untyped ones.
-        Is(t) if !(is_integer(t) || is_float(t) || is_untyped(t)) => {
-            bits == t.bits() && (ty == t || is_untyped(ty))
-        }
+        // They are in untyped registers, or in those of exactly this type.
+        Is(t) if is_format(t) => bits == t.bits() && (ty == t || is_untyped(ty)),
         Is(t) => {
             bits == t.bits() && !(is_integer(t) && is_float(ty) || is_float(t) && is_integer(ty))
         }
@@ -410,8 +414,10 @@ fn wanted(requirement: OperandRequirement) -> String {
             format!("the integer constant {}", values.join(" or "))
         }
         Bits(n) => format!("a value of {n} bits"),
+        OperandRequirement::Register(n) => format!("a register of {n} bits"),
         Size(t) => format!("a value of {} bits", t.bits()),
         Wide(t) => format!("a value of type {} in at least {} bits", name(t), t.bits()),
+        Is(t) if is_format(t) => format!("a register with a value of type {}", name(t)),
         Is(t) => format!("a value of type {}", name(t)),
     }
 }

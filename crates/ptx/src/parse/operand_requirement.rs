@@ -12,6 +12,8 @@ pub(crate) enum OperandRequirement {
     Is(Type),
     /// A value of this width, whatever its type.
     Bits(u32),
+    /// A register of this width.
+    Register(u32),
     /// A value as wide as this type, or a vector of them together; a literal is of this type.
     Size(Type),
     /// A value of this type, possibly in a wider register; or a vector of them.
@@ -40,13 +42,16 @@ fn doubled(ty: Type) -> Option<Type> {
 impl OperandRequirement {
     /// The requirement of an operand of an instruction with these types.
     pub fn of(spec: &OperandSpec, types: &[Type]) -> OperandRequirement {
-        use OperandRequirement::{Address, Any, Bits, Immediate, Is, Pred, Sink, Size, Wide};
+        use OperandRequirement::{
+            Address, Any, Bits, Immediate, Is, Pred, Register, Sink, Size, Wide,
+        };
         let ty = |n: usize| types.get(n).copied();
         let found = match spec.kind {
             OperandKind::Typed(n) => ty(n).map(|t| if t == Type::Pred { Pred } else { Is(t) }),
             OperandKind::Sized(n) => ty(n).map(|t| if t == Type::Pred { Pred } else { Size(t) }),
             OperandKind::Wide(n) => ty(n).map(Wide),
             OperandKind::Doubled => ty(0).and_then(doubled).map(Is),
+            OperandKind::Register(bits) => Some(Register(bits)),
             OperandKind::Fixed(Type::Pred) => Some(Pred),
             OperandKind::Fixed(t @ (Type::B32 | Type::B64)) => Some(Bits(t.bits())),
             OperandKind::Fixed(t) => Some(Is(t)),
