@@ -1,5 +1,6 @@
 //! `crates/sys/src/generated/`: C types, constants, symbol tables and callers.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -388,6 +389,50 @@ fn functions(out: &mut String, lib: &LibraryApi) {
         function(out, lib, f);
     }
     out.push_str("}\n");
+    if lib.name == "runtime" {
+        exclusive_exports(out, lib);
+    }
+}
+
+/// The exported names that the library of one CUDA major has and that of the other lacks.
+fn exclusive_exports(out: &mut String, lib: &LibraryApi) {
+    let of = |major: u32| {
+        let rows = lib
+            .functions
+            .iter()
+            .filter(move |f| f.majors.contains(&major));
+        rows.map(|f| f.symbol.as_str()).collect::<BTreeSet<_>>()
+    };
+    let (twelve, thirteen) = (of(12), of(13));
+    // A library that has a later version of a function has the first one too.
+    let has_later = |name: &str| {
+        let later = |other: &&str| split_version(other).is_some_and(|base| base == name);
+        twelve.iter().any(later)
+    };
+    let only_twelve = twelve.difference(&thirteen).copied().collect::<Vec<_>>();
+    let only_thirteen = thirteen
+        .difference(&twelve)
+        .copied()
+        .filter(|name| !has_later(name))
+        .collect::<Vec<_>>();
+    for (major, other, names) in [(12, 13, only_twelve), (13, 12, only_thirteen)] {
+        let _ = write!(
+            out,
+            "\n/// Exported names of CUDA {major}'s library that CUDA {other}'s lacks, without the variants for the per-thread\n\
+             /// default stream.\npub static ONLY_IN_CUDA{major}: [&CStr; {}] = [\n",
+            names.len()
+        );
+        for name in names {
+            let _ = writeln!(out, "    c\"{name}\",");
+        }
+        out.push_str("];\n");
+    }
+}
+
+/// `cudaMemAdvise` of `cudaMemAdvise_v2`.
+fn split_version(name: &str) -> Option<&str> {
+    let (base, version) = name.rsplit_once("_v")?;
+    version.bytes().all(|b| b.is_ascii_digit()).then_some(base)
 }
 
 fn function(out: &mut String, lib: &LibraryApi, f: &Function) {

@@ -5301,6 +5301,81 @@ c_functions! { TABLE, Symbol;
     cudaWaitExternalSemaphoresAsync_cuda12 / PFN_cudaWaitExternalSemaphoresAsync_cuda12(extSemArray: *const cudaExternalSemaphore_t, paramsArray: *const cudaExternalSemaphoreWaitParams, numExtSems: c_uint, stream: cudaStream_t) -> cudaError_t;
 }
 
+/// Exported names of CUDA 12's library that CUDA 13's lacks, without the variants for the per-thread
+/// default stream.
+pub static ONLY_IN_CUDA12: [&CStr; 24] = [
+    c"cudaEventElapsedTime_v2",
+    c"cudaGetDeviceProperties_v2",
+    c"cudaGraphAddDependencies_v2",
+    c"cudaGraphAddNode_v2",
+    c"cudaGraphGetEdges_v2",
+    c"cudaGraphNodeGetDependencies_v2",
+    c"cudaGraphNodeGetDependentNodes_v2",
+    c"cudaGraphRemoveDependencies_v2",
+    c"cudaLaunchCooperativeKernelMultiDevice",
+    c"cudaMemAdvise_v2",
+    c"cudaMemPrefetchAsync_v2",
+    c"cudaSetDoubleForDevice",
+    c"cudaSetDoubleForHost",
+    c"cudaSignalExternalSemaphoresAsync_v2",
+    c"cudaStreamGetCaptureInfo_v2",
+    c"cudaStreamGetCaptureInfo_v3",
+    c"cudaStreamUpdateCaptureDependencies_v2",
+    c"cudaThreadExit",
+    c"cudaThreadGetCacheConfig",
+    c"cudaThreadGetLimit",
+    c"cudaThreadSetCacheConfig",
+    c"cudaThreadSetLimit",
+    c"cudaThreadSynchronize",
+    c"cudaWaitExternalSemaphoresAsync_v2",
+];
+
+/// Exported names of CUDA 13's library that CUDA 12's lacks, without the variants for the per-thread
+/// default stream.
+pub static ONLY_IN_CUDA13: [&CStr; 41] = [
+    c"cudaDevResourceGenerateDesc",
+    c"cudaDevSmResourceSplit",
+    c"cudaDevSmResourceSplitByCount",
+    c"cudaDeviceGetDevResource",
+    c"cudaDeviceGetExecutionCtx",
+    c"cudaDeviceGetHostAtomicCapabilities",
+    c"cudaDeviceGetP2PAtomicCapabilities",
+    c"cudaExecutionCtxDestroy",
+    c"cudaExecutionCtxGetDevResource",
+    c"cudaExecutionCtxGetDevice",
+    c"cudaExecutionCtxGetId",
+    c"cudaExecutionCtxRecordEvent",
+    c"cudaExecutionCtxStreamCreate",
+    c"cudaExecutionCtxSynchronize",
+    c"cudaExecutionCtxWaitEvent",
+    c"cudaFuncGetParamCount",
+    c"cudaGraphConditionalHandleCreate_v2",
+    c"cudaGraphExecGetId",
+    c"cudaGraphGetId",
+    c"cudaGraphNodeGetContainingGraph",
+    c"cudaGraphNodeGetLocalId",
+    c"cudaGraphNodeGetParams",
+    c"cudaGraphNodeGetToolsId",
+    c"cudaGreenCtxCreate",
+    c"cudaLaunchHostFunc_v2",
+    c"cudaLogsCurrent",
+    c"cudaLogsDumpToFile",
+    c"cudaLogsDumpToMemory",
+    c"cudaLogsRegisterCallback",
+    c"cudaLogsUnregisterCallback",
+    c"cudaMemDiscardAndPrefetchBatchAsync",
+    c"cudaMemDiscardBatchAsync",
+    c"cudaMemGetDefaultMemPool",
+    c"cudaMemGetLocationInfo",
+    c"cudaMemGetMemPool",
+    c"cudaMemPrefetchBatchAsync",
+    c"cudaMemSetMemPool",
+    c"cudaMemcpy3DWithAttributesAsync",
+    c"cudaMemcpyWithAttributesAsync",
+    c"cudaStreamBeginRecaptureToGraph",
+    c"cudaStreamGetDevResource",
+];
+
 /// Exported names of CUDA 13 that a CUDA 12 library does not export, or exports for another function, with the name
 /// of the same function there, if any.
 #[rustfmt::skip]
