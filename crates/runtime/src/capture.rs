@@ -90,7 +90,7 @@ runtime_entry_points! {
 
 /// Queries a stream's capture. `places` are the addresses of the outputs, zero if not requested: status, id, graph,
 /// dependencies, edge data, their count. Outputs that the driver does not set are unchanged.
-fn info(stream: cupyrite_sys::driver::CUstream, places: [u64; 6]) -> crate::errors::Res {
+pub(crate) fn info(stream: cupyrite_sys::driver::CUstream, places: [u64; 6]) -> crate::errors::Res {
     let [status_at, id_at, graph_at, nodes_at, data_at, count_at] = places;
     non_null(status_at)?;
     context::current()?;

@@ -6,24 +6,51 @@ use cupyrite_sys::runtime::{cudaMemcpy3DBatchOp, cudaMemcpyAttributes};
 use crate::checked::{get, get_array};
 use crate::context;
 use crate::entry::{cu, runtime_entry_points};
+use crate::errors::Res;
 use crate::stream::handle;
 
 // The structures have the driver's layout and values.
 const _: () = assert!(size_of::<cudaMemcpyAttributes>() == size_of::<CUmemcpyAttributes>());
 const _: () = assert!(size_of::<cudaMemcpy3DBatchOp>() == size_of::<CUDA_MEMCPY3D_BATCH_OP>());
+
+/// Copies of the lists of a batch: the driver's parameters are mutable, the runtime's are const.
+pub(crate) struct Batch {
+    pub(crate) to: Vec<u64>,
+    pub(crate) from: Vec<u64>,
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) attributes: Vec<CUmemcpyAttributes>,
+    pub(crate) indices: Vec<usize>,
+}
+
+impl Batch {
+    /// Reads the lists of a batch of `count` copies, with `n` attributes.
+    pub(crate) fn read(
+        to: u64,
+        from: u64,
+        sizes: u64,
+        count: usize,
+        attributes: u64,
+        indices: u64,
+        n: usize,
+    ) -> Res<Batch> {
+        Ok(Batch {
+            to: get_array(to, count)?,
+            from: get_array(from, count)?,
+            sizes: get_array(sizes, count)?,
+            attributes: get_array(attributes, n)?,
+            indices: get_array(indices, n)?,
+        })
+    }
+}
+
 runtime_entry_points! {
     fn memcpy_batch "cudaMemcpyBatchAsync" | "cudaMemcpyBatchAsync_ptsz"
         (to: u64, from: u64, sizes: u64, count: usize, attributes: u64, indices: u64, n: usize, stream: u64) {
         context::current()?;
-        // Copies of the lists: the driver's parameters are mutable, the runtime's are const.
-        let mut to = get_array::<u64>(to, count)?;
-        let mut from = get_array::<u64>(from, count)?;
-        let mut sizes = get_array::<usize>(sizes, count)?;
-        let mut attributes = get_array::<CUmemcpyAttributes>(attributes, n)?;
-        let mut indices = get_array::<usize>(indices, n)?;
+        let mut batch = Batch::read(to, from, sizes, count, attributes, indices, n)?;
         cu!(cuMemcpyBatchAsync(
-            to.as_mut_ptr(), from.as_mut_ptr(), sizes.as_mut_ptr(), count,
-            attributes.as_mut_ptr(), indices.as_mut_ptr(), n, handle::<PER_THREAD>(stream)
+            batch.to.as_mut_ptr(), batch.from.as_mut_ptr(), batch.sizes.as_mut_ptr(), count,
+            batch.attributes.as_mut_ptr(), batch.indices.as_mut_ptr(), n, handle::<PER_THREAD>(stream)
         ))
     }
     fn memcpy_3d_batch "cudaMemcpy3DBatchAsync" | "cudaMemcpy3DBatchAsync_ptsz"

@@ -57,13 +57,26 @@ fn entry_point(
     }
 }
 
+/// The result of `cudaGetDriverEntryPoint` of the runtime with this version.
+pub(crate) fn newest_entry_point(
+    name: u64,
+    out: u64,
+    version: i32,
+    flags: u64,
+    status_out: u64,
+    per_thread: bool,
+) -> Res {
+    // The driver refuses versions newer than its own.
+    let mut newest = 0;
+    cu!(cuDriverGetVersion(&mut newest))?;
+    let version = version.min(newest);
+    entry_point(name, out, version, flags, status_out, per_thread)
+}
+
 runtime_entry_points! {
     fn get_entry_point "cudaGetDriverEntryPoint" | "cudaGetDriverEntryPoint_ptsz"
         (name: u64, out: u64, flags: u64, status: u64) {
-        // The driver refuses versions newer than its own.
-        let mut newest = 0;
-        cu!(cuDriverGetVersion(&mut newest))?;
-        entry_point(name, out, VERSION.min(newest), flags, status, PER_THREAD)
+        newest_entry_point(name, out, VERSION, flags, status, PER_THREAD)
     }
     fn get_entry_point_by_version "cudaGetDriverEntryPointByVersion" | "cudaGetDriverEntryPointByVersion_ptsz"
         (name: u64, out: u64, version: u32, flags: u64, status: u64) {

@@ -27,6 +27,20 @@ fn create(out: u64, flags: u32) -> Res {
     })
 }
 
+/// `cudaEventElapsedTime` with the query of the driver's first or second version.
+pub(crate) fn elapsed(
+    out: u64,
+    start: u64,
+    end: u64,
+    query: impl FnOnce(&mut f32, CUevent, CUevent) -> Res,
+) -> Res {
+    non_null(out)?;
+    let (start, end) = (event(start)?, event(end)?);
+    let mut milliseconds = 0f32;
+    query(&mut milliseconds, start, end)?;
+    put(out, milliseconds)
+}
+
 runtime_entry_points! {
     fn event_create "cudaEventCreate" (out: u64) {
         create(out, 0)
@@ -53,14 +67,12 @@ runtime_entry_points! {
         cu!(cuEventSynchronize(self::event(event)?))
     }
     fn event_elapsed_time "cudaEventElapsedTime" (out: u64, start: u64, end: u64) {
-        non_null(out)?;
-        let (start, end) = (event(start)?, event(end)?);
-        let mut milliseconds = 0f32;
-        match cu!(cuEventElapsedTime(&mut milliseconds, start, end)) {
-            // Drivers before CUDA 12.8 have only the first version, which differs in its errors.
-            Err(Error::CALL_REQUIRES_NEWER_DRIVER) => cu!(cuEventElapsedTime_cuda12(&mut milliseconds, start, end)),
-            outcome => outcome,
-        }?;
-        put(out, milliseconds)
+        elapsed(out, start, end, |milliseconds, start, end| {
+            match cu!(cuEventElapsedTime(milliseconds, start, end)) {
+                // Drivers before CUDA 12.8 have only the first version, which differs in its errors.
+                Err(Error::CALL_REQUIRES_NEWER_DRIVER) => cu!(cuEventElapsedTime_cuda12(milliseconds, start, end)),
+                outcome => outcome,
+            }
+        })
     }
 }

@@ -271,7 +271,14 @@ fn put_generic(at: u64, p: &CUgraphNodeParams) -> Res {
 
 /// `cudaGraphAddNode`: the node, and the driver's further output (the address of an allocation, or the bodies of a
 /// conditional node).
-fn add_generic(out: u64, graph: u64, before: u64, data: u64, count: usize, params: u64) -> Res {
+pub(crate) fn add_generic(
+    out: u64,
+    graph: u64,
+    before: u64,
+    data: u64,
+    count: usize,
+    params: u64,
+) -> Res {
     let mut wanted = generic(params)?;
     added(out, |node| {
         let data = array::<CUgraphEdgeData>(data);

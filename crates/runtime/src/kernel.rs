@@ -71,40 +71,49 @@ fn occupancy(out: u64, func: u64, threads: i32, shared: usize, flags: u32) -> Re
     put(out, blocks)
 }
 
+/// The attributes of a kernel in the current context.
+pub(crate) fn attributes(func: u64) -> Res<cudaFuncAttributes> {
+    context::current()?;
+    let function = function(func)?;
+    let value = |attribute: CUfunction_attribute| -> Res<i32> {
+        let mut value = 0;
+        cu!(cuFuncGetAttribute(&mut value, attribute, function))?;
+        Ok(value)
+    };
+    // A driver older than an attribute does not report it.
+    let newer = |attribute| value(attribute).unwrap_or(0);
+    use CUfunction_attribute as A;
+    Ok(cudaFuncAttributes {
+        sharedSizeBytes: value(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)? as usize,
+        constSizeBytes: value(A::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)? as usize,
+        localSizeBytes: value(A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)? as usize,
+        maxThreadsPerBlock: value(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        numRegs: value(A::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+        ptxVersion: value(A::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
+        binaryVersion: value(A::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
+        cacheModeCA: value(A::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA)?,
+        maxDynamicSharedSizeBytes: value(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+        preferredShmemCarveout: value(A::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)?,
+        clusterDimMustBeSet: newer(A::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET),
+        requiredClusterWidth: newer(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH),
+        requiredClusterHeight: newer(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT),
+        requiredClusterDepth: newer(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH),
+        clusterSchedulingPolicyPreference: newer(
+            A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+        ),
+        nonPortableClusterSizeAllowed: newer(
+            A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+        ),
+        deviceNodeUpdateStatus: newer(A::CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED),
+        sharedMemoryMode: cudaSharedMemoryMode(newer(A::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE) as _),
+        ..cudaFuncAttributes::default()
+    })
+}
+
 runtime_entry_points! {
     fn func_get_attributes "cudaFuncGetAttributes" (out: u64, func: u64) {
         non_null(out)?;
-        context::current()?;
-        let function = function(func)?;
-        let value = |attribute: CUfunction_attribute| -> Res<i32> {
-            let mut value = 0;
-            cu!(cuFuncGetAttribute(&mut value, attribute, function))?;
-            Ok(value)
-        };
-        // A driver older than an attribute does not report it.
-        let newer = |attribute| value(attribute).unwrap_or(0);
-        use CUfunction_attribute as A;
-        put(out, cudaFuncAttributes {
-            sharedSizeBytes: value(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)? as usize,
-            constSizeBytes: value(A::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)? as usize,
-            localSizeBytes: value(A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)? as usize,
-            maxThreadsPerBlock: value(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-            numRegs: value(A::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-            ptxVersion: value(A::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
-            binaryVersion: value(A::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
-            cacheModeCA: value(A::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA)?,
-            maxDynamicSharedSizeBytes: value(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
-            preferredShmemCarveout: value(A::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)?,
-            clusterDimMustBeSet: newer(A::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET),
-            requiredClusterWidth: newer(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH),
-            requiredClusterHeight: newer(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT),
-            requiredClusterDepth: newer(A::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH),
-            clusterSchedulingPolicyPreference: newer(A::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE),
-            nonPortableClusterSizeAllowed: newer(A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED),
-            deviceNodeUpdateStatus: newer(A::CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED),
-            sharedMemoryMode: cudaSharedMemoryMode(newer(A::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE) as _),
-            ..cudaFuncAttributes::default()
-        })
+        put(out, attributes(func)?)
     }
     fn func_set_attribute "cudaFuncSetAttribute" (func: u64, which: u32, value: i32) {
         context::current()?;

@@ -25,6 +25,7 @@ mod copy;
 mod copy_array;
 mod copy_batch;
 mod copy_nd;
+mod cuda12;
 mod device;
 mod driver_access;
 mod entry;
@@ -109,6 +110,11 @@ pub fn get_proc(name: &CStr) -> *const c_void {
     let Ok(name) = name.to_str() else {
         return std::ptr::null();
     };
+    address_of(name)
+}
+
+/// [`get_proc`] of a name.
+fn address_of(name: &str) -> *const c_void {
     if let Some(entry) = table().get(name) {
         return entry.address;
     }
@@ -116,6 +122,16 @@ pub fn get_proc(name: &CStr) -> *const c_void {
         return not_supported as extern "C" fn() -> u32 as *const c_void;
     }
     std::ptr::null()
+}
+
+/// [`get_proc`] for programs of CUDA 12: the function of that exported name with the parameters and structures of CUDA 12.
+pub fn get_proc_cuda12(name: &CStr) -> *const c_void {
+    let address = cuda12::get_proc(name);
+    if address.is_null() {
+        get_proc(name)
+    } else {
+        address
+    }
 }
 
 /// Serves every unimplemented entry point. It reads no argument, so one function serves all signatures.
@@ -137,11 +153,22 @@ pub fn install() {
     cupyrite_sys::loader::register_own_runtime(get_proc);
 }
 
-/// Names that `libcudart` of this runtime exports, each of which [`get_proc`] finds: those of every release, with their
+/// Names that `libcudart.so.13` of this runtime exports, each of which [`get_proc`] finds: those of CUDA 13, with their
 /// variants for the per-thread default stream, and those that only programs compiled by `nvcc` call. In no particular
 /// order, some of them repeated.
 pub fn exports() -> impl Iterator<Item = String> {
-    let documented = runtime::SYMBOLS.iter().flat_map(|row| {
+    exports_without(&runtime::ONLY_IN_CUDA12)
+}
+
+/// [`exports`] of `libcudart.so.12`: names of CUDA 12, each of which [`get_proc_cuda12`] finds.
+pub fn exports_cuda12() -> impl Iterator<Item = String> {
+    exports_without(&runtime::ONLY_IN_CUDA13)
+}
+
+fn exports_without(excluded: &'static [&'static CStr]) -> impl Iterator<Item = String> {
+    let rows = runtime::SYMBOLS.iter();
+    let rows = rows.filter(|row| !excluded.contains(&row.export));
+    let documented = rows.flat_map(|row| {
         let export = row.export.to_string_lossy();
         let per_thread = format!("{export}{}", row.per_thread.suffix());
         [export.into_owned(), per_thread]
@@ -151,7 +178,7 @@ pub fn exports() -> impl Iterator<Item = String> {
 
 /// Names of the implemented entry points, in no particular order.
 pub fn implemented() -> impl Iterator<Item = &'static str> {
-    table().keys().copied()
+    table().keys().copied().chain(cuda12::implemented())
 }
 
 #[cfg(test)]

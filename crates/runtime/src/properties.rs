@@ -161,7 +161,8 @@ fn properties(device: CUdevice) -> Res<cudaDeviceProp> {
     Ok(properties)
 }
 
-fn properties_cuda12(device: CUdevice) -> Res<cudaDeviceProp_cuda12> {
+/// The properties in the layout of CUDA 12.
+pub(crate) fn properties_cuda12(device: CUdevice) -> Res<cudaDeviceProp_cuda12> {
     let mut properties = cudaDeviceProp_cuda12::default();
     fill_common!(properties, device);
     fill! { properties, device:
@@ -177,50 +178,74 @@ fn properties_cuda12(device: CUdevice) -> Res<cudaDeviceProp_cuda12> {
     Ok(properties)
 }
 
+/// What `cudaChooseDevice` compares.
+pub(crate) struct Requirements {
+    name: [c_char; 256],
+    /// The compute capability.
+    version: (i32, i32),
+    /// Minimum values.
+    least: [usize; 8],
+}
+
+/// The requirements in a structure of either layout.
+macro_rules! requirements {
+    ($of:expr) => {{
+        let of = $of;
+        Requirements {
+            name: of.name,
+            version: (of.major, of.minor),
+            least: [
+                of.totalGlobalMem,
+                of.sharedMemPerBlock,
+                of.multiProcessorCount as usize,
+                of.maxThreadsPerBlock as usize,
+                of.regsPerBlock as usize,
+                of.concurrentKernels as usize,
+                of.canMapHostMemory as usize,
+                of.managedMemory as usize,
+            ],
+        }
+    }};
+}
+
+/// The requirements in the layout of CUDA 12.
+pub(crate) fn requirements_cuda12(of: &cudaDeviceProp_cuda12) -> Requirements {
+    requirements!(of)
+}
+
 /// How well a device matches `wanted`, ignoring zero fields: the compute capability has priority over minimum
 /// requirements, and these over the memory size.
-fn fitness(wanted: &cudaDeviceProp, have: &cudaDeviceProp) -> u32 {
-    let version = |p: &cudaDeviceProp| (p.major, p.minor);
-    let named = wanted.name[0] != 0;
+fn fitness(wanted: &Requirements, have: &Requirements) -> usize {
     let mut score = 0;
-    if named && wanted.name == have.name {
+    if wanted.name[0] != 0 && wanted.name == have.name {
         score += 1000;
     }
-    if wanted.major != 0 {
-        score += match version(have).cmp(&version(wanted)) {
+    if wanted.version.0 != 0 {
+        score += match have.version.cmp(&wanted.version) {
             std::cmp::Ordering::Equal => 400,
             std::cmp::Ordering::Greater => 200,
             std::cmp::Ordering::Less => 0,
         };
     }
-    let at_least = [
-        (wanted.totalGlobalMem, have.totalGlobalMem),
-        (wanted.sharedMemPerBlock, have.sharedMemPerBlock),
-        (
-            wanted.multiProcessorCount as usize,
-            have.multiProcessorCount as usize,
-        ),
-        (
-            wanted.maxThreadsPerBlock as usize,
-            have.maxThreadsPerBlock as usize,
-        ),
-        (wanted.regsPerBlock as usize, have.regsPerBlock as usize),
-        (
-            wanted.concurrentKernels as usize,
-            have.concurrentKernels as usize,
-        ),
-        (
-            wanted.canMapHostMemory as usize,
-            have.canMapHostMemory as usize,
-        ),
-        (wanted.managedMemory as usize, have.managedMemory as usize),
-    ];
+    let pairs = wanted.least.iter().zip(&have.least);
     score
-        + at_least
-            .iter()
-            .filter(|(want, have)| *want != 0 && have >= want)
-            .count() as u32
+        + pairs
+            .filter(|(want, have)| **want != 0 && have >= want)
+            .count()
             * 20
+}
+
+/// `cudaChooseDevice`: stores the ordinal of the first device with the highest fitness.
+pub(crate) fn choose(out: u64, wanted: &Requirements) -> Res {
+    let mut best = (0, 0);
+    for ordinal in 0..context::device_count()? {
+        let have = properties(context::device(ordinal)?)?;
+        let score = fitness(wanted, &requirements!(have));
+        if ordinal == 0 || score > best.0 {
+            best = (score, ordinal);
+        }
+    }
+    put(out, best.1)
 }
 
 runtime_entry_points! {
@@ -236,14 +261,6 @@ runtime_entry_points! {
     }
     fn choose_device "cudaChooseDevice" (out: u64, wanted: u64) {
         non_null(out)?;
-        let wanted = get::<cudaDeviceProp>(wanted)?;
-        let mut best = (0, 0);
-        for ordinal in 0..context::device_count()? {
-            let score = fitness(&wanted, &properties(context::device(ordinal)?)?);
-            if ordinal == 0 || score > best.0 {
-                best = (score, ordinal);
-            }
-        }
-        put(out, best.1)
+        choose(out, &requirements!(get::<cudaDeviceProp>(wanted)?))
     }
 }

@@ -174,17 +174,15 @@ fn texture_from_driver(t: &CUDA_TEXTURE_DESC) -> cudaTextureDesc {
     }
 }
 
-fn create(out: u64, resource: u64, texture: u64, view: u64) -> Res {
-    non_null(out)?;
-    non_null(resource)?;
-    non_null(texture)?;
-    context::current()?;
-    let resource = resource_to_driver(&get(resource)?)?;
+/// Creates a texture object. `texture` is the address of a descriptor.
+pub(crate) fn create(
+    out: u64,
+    resource: &cudaResourceDesc,
+    texture: u64,
+    view: Option<CUDA_RESOURCE_VIEW_DESC>,
+) -> Res {
+    let resource = resource_to_driver(resource)?;
     let texture = get::<cudaTextureDesc>(texture)?;
-    let view = match view {
-        0 => None,
-        _ => Some(get::<CUDA_RESOURCE_VIEW_DESC>(view)?),
-    };
     let texture_for_driver = texture_to_driver(&texture)?;
     let element_type = texture.readMode == cudaTextureReadMode::cudaReadModeElementType;
     let integers = match &view {
@@ -209,9 +207,33 @@ fn create(out: u64, resource: u64, texture: u64, view: u64) -> Res {
     })
 }
 
+/// The resource descriptor of a texture object.
+pub(crate) fn resource_of(object: u64) -> Res<cudaResourceDesc> {
+    context::current()?;
+    let mut resource = CUDA_RESOURCE_DESC::default();
+    cu!(cuTexObjectGetResourceDesc(&mut resource, object))?;
+    resource_from_driver(&resource)
+}
+
+/// The view descriptor of a texture object.
+pub(crate) fn view_of(object: u64) -> Res<CUDA_RESOURCE_VIEW_DESC> {
+    context::current()?;
+    let mut view = CUDA_RESOURCE_VIEW_DESC::default();
+    cu!(cuTexObjectGetResourceViewDesc(&mut view, object))?;
+    Ok(view)
+}
+
 runtime_entry_points! {
     fn texture_create "cudaCreateTextureObject" (out: u64, resource: u64, texture: u64, view: u64) {
-        create(out, resource, texture, view)
+        non_null(out)?;
+        non_null(resource)?;
+        non_null(texture)?;
+        context::current()?;
+        let view = match view {
+            0 => None,
+            _ => Some(get::<CUDA_RESOURCE_VIEW_DESC>(view)?),
+        };
+        create(out, &get(resource)?, texture, view)
     }
     fn texture_destroy "cudaDestroyTextureObject" (object: u64) {
         context::current()?;
@@ -219,10 +241,7 @@ runtime_entry_points! {
     }
     fn texture_resource "cudaGetTextureObjectResourceDesc" (out: u64, object: u64) {
         non_null(out)?;
-        context::current()?;
-        let mut resource = CUDA_RESOURCE_DESC::default();
-        cu!(cuTexObjectGetResourceDesc(&mut resource, object))?;
-        put(out, resource_from_driver(&resource)?)
+        put(out, resource_of(object)?)
     }
     fn texture_descriptor "cudaGetTextureObjectTextureDesc" (out: u64, object: u64) {
         non_null(out)?;
@@ -233,9 +252,6 @@ runtime_entry_points! {
     }
     fn texture_view "cudaGetTextureObjectResourceViewDesc" (out: u64, object: u64) {
         non_null(out)?;
-        context::current()?;
-        let mut view = CUDA_RESOURCE_VIEW_DESC::default();
-        cu!(cuTexObjectGetResourceViewDesc(&mut view, object))?;
-        put(out, view)
+        put(out, view_of(object)?)
     }
 }

@@ -8,6 +8,7 @@ const EXCLUDED: &[&str] = &[
     "cudaGetErrorString",
     "cudaCreateChannelDesc",
     "cudaDeviceReset",
+    "cudaThreadExit",
 ];
 
 /// Entry points that return something else, or nothing.
@@ -23,6 +24,15 @@ const WITHOUT_STATUS: &[&str] = &[
 
 #[test]
 fn no_argument_crashes_an_entry_point() {
+    pass_garbage(call);
+}
+
+#[test]
+fn no_argument_crashes_an_entry_point_of_cuda_12() {
+    pass_garbage(call_cuda12);
+}
+
+fn pass_garbage(call: impl Fn(&str, &[u64]) -> u32) {
     // Large enough for everything written through the only valid pointer.
     let mut room = vec![0u64; 1 << 17];
     let room = room.as_mut_ptr() as u64;

@@ -5,6 +5,7 @@
 
 mod arrays;
 mod basics;
+mod cuda12;
 mod garbage;
 mod memory;
 mod registered;
@@ -13,7 +14,7 @@ mod work;
 use std::ffi::{CString, c_void};
 use std::sync::Once;
 
-use super::{Error, get_proc};
+use super::{Error, get_proc, get_proc_cuda12};
 
 /// An entry point called with words only: narrower parameters use the low part, surplus arguments are ignored.
 type Words =
@@ -37,13 +38,24 @@ pub(crate) fn plug_in() {
 
 /// Calls an entry point on the CPU device.
 pub(crate) fn call(name: &str, args: &[u64]) -> u32 {
+    call_at(address(name), args)
+}
+
+/// [`call`] for the functions of CUDA 12.
+pub(crate) fn call_cuda12(name: &str, args: &[u64]) -> u32 {
+    let address = get_proc_cuda12(&CString::new(name).unwrap());
+    assert!(!address.is_null(), "{name} has no address");
+    call_at(address, args)
+}
+
+fn call_at(address: *const c_void, args: &[u64]) -> u32 {
     plug_in();
     let mut a = [0u64; 12];
     a[..args.len()].copy_from_slice(args);
     // SAFETY: the tested entry points are C functions of at most twelve integer arguments, which both ABIs pass as
     // words.
     unsafe {
-        let f = std::mem::transmute::<*const c_void, Words>(address(name));
+        let f = std::mem::transmute::<*const c_void, Words>(address);
         f(
             a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11],
         )
