@@ -23,15 +23,19 @@ import stand_in
 #: The folder in the package. It is on no loader's search path; `python -m cupyrite run` puts it into LD_LIBRARY_PATH.
 FOLDER = "cupyrite/lib/cpu"
 #: Crate -> names of its file there. Wheels have no symbolic links. The names without a number are for `-lcuda`, `-lcudart` and for
-#: programs that load them; all lead to the same device, which is in the first library.
+#: programs that load them; all lead to the same device, which is in the first library. For `-lcudart` of CUDA 12, see `SCRIPTS`.
 LIBRARIES = {
     "cupyrite-cpu-driver": ("libcupyrite_cpu_device.so",),
     "cupyrite-libcuda": ("libcuda.so.1", "libcuda.so"),
     "cupyrite-libcudart": ("libcudart.so.13", "libcudart.so"),
+    "cupyrite-libcudart12": ("libcudart.so.12",),
     "cupyrite-libnvml": ("libnvidia-ml.so.1", "libnvidia-ml.so"),
 }
 #: Crate -> name of its program there, which loads the first library. `python -m cupyrite run` names it to Triton.
 PROGRAMS = {"cupyrite-ptxas": "ptxas"}
+#: Linker scripts by name there. A folder has one library for `-lcudart`, so CUDA 12's has a folder of its own. Linkers look for
+#: the file in a script from the script's folder.
+SCRIPTS = {"cuda12/libcudart.so": b"/* libcudart of CUDA 12, to link with. */\nINPUT(../libcudart.so.12)\n"}
 #: Options of maturin that cargo has too: with a value, and without.
 WITH_VALUE = ("--profile", "--target", "--target-dir")
 WITHOUT_VALUE = ("--release", "-r", "--locked", "--frozen", "--offline")
@@ -72,7 +76,7 @@ def build(words, strip=True, glibc=None):
     program = os.environ.get("CARGO", "cargo")
     if glibc is not None:
         program, words = zigbuild(), with_glibc(words, glibc)
-    files = {}
+    files = {f"{FOLDER}/{name}": text for name, text in SCRIPTS.items()}
     targets = [(crate, ["--lib"], names) for crate, names in LIBRARIES.items()]
     targets += [(crate, ["--bin", name], (name,)) for crate, name in PROGRAMS.items()]
     for crate, target, names in targets:
@@ -135,7 +139,7 @@ def put(files, folder):
 def platform(tag, files):
     """The platform tag of a wheel with these files, where `tag` is that of its other files."""
     found = re.match(r"manylinux_(\d+)_(\d+)_(\w+?)(\.|$)", tag)
-    needed = max(map(elf.glibc, files.values()), default=(0, 0))
+    needed = max((elf.glibc(data) for data in files.values() if stand_in.is_machine_code(data)), default=(0, 0))
     if found is None or (int(found[1]), int(found[2])) >= needed:
         return tag
     return f"manylinux_{needed[0]}_{needed[1]}_{found[3]}"

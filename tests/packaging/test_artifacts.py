@@ -139,7 +139,7 @@ def test_the_sdist_gets_the_crates_of_the_cpu_device(tmp_path):
         assert archive.extractfile(f"{name}/PKG-INFO").read().decode() == "Name: cupyrite\n\nsee here\n"
         names = {entry.name.removeprefix(f"{name}/") for entry in archive}
     members = tomllib.loads(manifest)["workspace"]["members"]
-    names_of_crates = ("cpu-driver", "libcuda", "libcudart", "libnvml", "ptxas", "python")
+    names_of_crates = ("cpu-driver", "libcuda", "libcudart", "libcudart12", "libnvml", "ptxas", "python")
     assert {f"crates/{name}" for name in names_of_crates} == set(members)
     assert {"crates/libcuda/Cargo.toml", "crates/cpu-driver/src/lib.rs"} <= names
 

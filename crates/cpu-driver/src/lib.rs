@@ -1,11 +1,12 @@
 //! The CPU device as a shared library, `libcupyrite_cpu_device.so`. A process loads it at most once: the extension
-//! module loads it when the CPU device is chosen, and `libcuda.so.1`, `libcudart.so.13` and `libnvidia-ml.so.1` in the same
-//! folder (`crates/libcuda`, `crates/libcudart`, `crates/libnvml`) forward to it.
+//! module loads it when the CPU device is chosen, and `libcuda.so.1`, `libcudart.so.13`, `libcudart.so.12` and
+//! `libnvidia-ml.so.1` in the same folder (`crates/libcuda`, `crates/libcudart`, `crates/libcudart12`, `crates/libnvml`)
+//! forward to it.
 //!
 //! Belongs here: the exported function and the C side of its table. Does not belong here: the device (`cupyrite-cpu`), the
 //! runtime (`cupyrite-cudart`), the table's type and its rules (`cupyrite_sys::loader::cpu_library`).
 //!
-//! `python distributions/cpu_device.py` builds all four and puts them into the package.
+//! `python distributions/cpu_device.py` builds all five and puts them into the package.
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_void};
 use std::io::Write;
@@ -27,6 +28,7 @@ static LIBRARY: CpuLibrary = CpuLibrary {
     driver,
     nvml,
     runtime,
+    runtime_cuda12,
     interpose,
     connect,
     ptxas,
@@ -64,6 +66,15 @@ extern "C" fn runtime(name: *const c_char) -> *const c_void {
     contained(std::ptr::null(), || {
         choose_cpu_device(cupyrite_cpu::DEVICE.driver);
         cupyrite_cudart::get_proc(name)
+    })
+}
+
+extern "C" fn runtime_cuda12(name: *const c_char) -> *const c_void {
+    // SAFETY: callers pass C strings.
+    let name = unsafe { CStr::from_ptr(name) };
+    contained(std::ptr::null(), || {
+        choose_cpu_device(cupyrite_cpu::DEVICE.driver);
+        cupyrite_cudart::get_proc_cuda12(name)
     })
 }
 

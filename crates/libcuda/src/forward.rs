@@ -32,6 +32,8 @@ pub enum ForwardedApi {
     Nvml,
     /// The runtime's.
     Runtime,
+    /// The runtime's of CUDA 12.
+    RuntimeCuda12,
 }
 
 /// Loads the CPU device, and stores the address of each function of `names` in the table at `table`. If `refused` says why
@@ -64,6 +66,7 @@ pub unsafe fn fill(
                 ForwardedApi::Driver => (library.driver)(name.as_ptr()),
                 ForwardedApi::Nvml => (library.nvml)(name.as_ptr()),
                 ForwardedApi::Runtime => (library.runtime)(name.as_ptr()),
+                ForwardedApi::RuntimeCuda12 => (library.runtime_cuda12)(name.as_ptr()),
             },
             None => failed(name),
         };

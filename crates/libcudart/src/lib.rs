@@ -1,4 +1,5 @@
-//! The CPU device's runtime as `libcudart.so.13`, for programs that `nvcc -cudart shared` compiled.
+//! The CPU device's runtime as `libcudart.so.13`, for programs that `nvcc -cudart shared` compiled. `crates/libcudart12` builds
+//! this file as `libcudart.so.12`; the two differ in their exported names and in the functions behind them.
 //!
 //! Belongs here: the exported symbols, each a jump, with the symbol version of NVIDIA's library. Does not belong here: the
 //! runtime (`crates/runtime`), which is in the library that this one loads (`crates/cpu-driver`).
@@ -14,6 +15,12 @@ use cupyrite_sys::runtime::cudaChannelFormatDesc;
 mod forward;
 
 include!(concat!(env!("OUT_DIR"), "/entries.rs"));
+
+/// The functions behind the exported names. The build script sets the variable.
+const API: forward::ForwardedApi = match env!("CUPYRITE_CUDART_MAJOR").as_bytes() {
+    b"12" => forward::ForwardedApi::RuntimeCuda12,
+    _ => forward::ForwardedApi::Runtime,
+};
 
 unsafe extern "C" {
     /// Target of each exported symbol, in the same order as `NAMES`.
@@ -100,13 +107,7 @@ extern "C-unwind" fn fill() {
     // SAFETY: the table has an entry for each name; the dynamic loader runs this before any entry can be called.
     unsafe {
         let table = (&raw mut cupyrite_entry_table).cast();
-        forward::fill(
-            &NAMES,
-            table,
-            forward::ForwardedApi::Runtime,
-            refusal(),
-            failure,
-        );
+        forward::fill(&NAMES, table, API, refusal(), failure);
     }
 }
 

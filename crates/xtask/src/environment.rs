@@ -42,6 +42,7 @@ const WHEEL_INPUTS: &[&str] = &[
     "crates/cpu-driver",
     "crates/libcuda",
     "crates/libcudart",
+    "crates/libcudart12",
     "crates/libnvml",
     "crates/ptxas",
     "crates/runtime",

@@ -12,7 +12,7 @@ use cupyrite_pathfinder::loader::LibraryHandle;
 use super::CudaLibrary;
 
 /// The function that a shared library with the CPU device exports, of type [`CpuLibraryEntry`]. `libcuda.so.1` and
-/// `libnvidia-ml.so.1` of the CPU device export it too, which distinguishes them from NVIDIA's. So does its `libcudart.so.13`.
+/// `libnvidia-ml.so.1` of the CPU device export it too, which distinguishes them from NVIDIA's. So do its `libcudart.so.13` and `libcudart.so.12`.
 pub const CPU_LIBRARY_ENTRY: &CStr = c"cupyrite_cpu_device";
 
 /// The type of [`CPU_LIBRARY_ENTRY`]. The result lives as long as the process, or is null if the library lacks the device.
@@ -30,6 +30,8 @@ pub struct CpuLibrary {
     pub nvml: extern "C" fn(*const c_char) -> *const c_void,
     /// Returns the address of a runtime function by its exported name, or null. The function calls the driver of this library.
     pub runtime: extern "C" fn(*const c_char) -> *const c_void,
+    /// As `runtime`, for the functions of CUDA 12.
+    pub runtime_cuda12: extern "C" fn(*const c_char) -> *const c_void,
     /// Replaces a function of the toolchain: its library ([`CudaLibrary::name`]), its exported name, its address. Returns
     /// the address to call instead.
     pub interpose: extern "C" fn(*const c_char, *const c_char, *const c_void) -> *const c_void,
@@ -189,6 +191,7 @@ mod tests {
             driver: none,
             nvml: none,
             runtime: none,
+            runtime_cuda12: none,
             interpose: same,
             connect: ignore,
             ptxas: succeed,
