@@ -2,8 +2,8 @@
 
 Programs and packages that load `libcuda.so.1` or `libcudart.so.13` themselves (numba-cuda, NVIDIA's own bindings, C programs,
 programs of `nvcc -cudart shared`) know nothing of CUPYRITE_DEVICE. This command puts the folder with the CPU device's
-`libcuda.so.1`, `libcudart.so.13` and `libnvidia-ml.so.1` first in LD_LIBRARY_PATH, sets CUPYRITE_DEVICE, and replaces this
-process by the program: child processes inherit both. Triton finds the CPU device's `ptxas` by variables of its own.
+`libcuda.so.1`, `libcudart.so.13`, `libcudart.so.12` and `libnvidia-ml.so.1` first in LD_LIBRARY_PATH, sets CUPYRITE_DEVICE, and
+replaces this process by the program: child processes inherit both. Triton finds the CPU device's `ptxas` by variables of its own.
 """
 
 import os
@@ -11,7 +11,9 @@ import sys
 
 #: The folder with the CPU device as the driver's libraries.
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "cpu")
-FILES = ("libcuda.so.1", "libcudart.so.13", "libnvidia-ml.so.1", "libcupyrite_cpu_device.so", "ptxas")
+FILES = (
+    "libcuda.so.1", "libcudart.so.13", "libcudart.so.12", "libnvidia-ml.so.1", "libcupyrite_cpu_device.so", "ptxas",
+)  # fmt: skip
 #: Variables of Triton: the assemblers of its cubins and the folder of libcuda.so.1, each with its path in `FOLDER`.
 TRITON_VARIABLES = {"TRITON_PTXAS_PATH": "ptxas", "TRITON_PTXAS_BLACKWELL_PATH": "ptxas", "TRITON_LIBCUDA_PATH": ""}
 DEVICES = ("auto", "cpu", "gpu")
@@ -20,7 +22,7 @@ USAGE = """\
 usage: {name} [--device DEVICE] PROGRAM [ARGUMENT ...]
        {name} [--device DEVICE] -m MODULE [ARGUMENT ...]
        {name} [--device DEVICE] -c CODE [ARGUMENT ...]
-       {name} --print-libdir
+       {name} [--device DEVICE] --print-libdir
 """
 HELP = f"""\
 {USAGE}
@@ -32,7 +34,8 @@ given itself; or any other program: a path, or a name on PATH. What follows it g
 options:
   --device DEVICE  cpu: the CPU device, also where there is a GPU. gpu: NVIDIA's driver; an error where it is missing.
                    auto: NVIDIA's driver if it is installed, else the CPU device. Default: CUPYRITE_DEVICE, else auto
-  --print-libdir   print the folder with the CPU device's libcuda.so.1 and libcudart.so.13, for LD_LIBRARY_PATH and linking (-L)
+  --print-libdir   print the folder with the CPU device's libcuda.so.1, libcudart.so.13 and libcudart.so.12, for LD_LIBRARY_PATH
+                   and linking (-L); -lcudart of CUDA 12 is in its folder cuda12
   --               end of the options
   -h, --help       show this text
 
@@ -78,8 +81,10 @@ def parse(argv):
             show = True
         else:
             raise Refused(f"unknown option {word}; options of the program follow its name")
-    if show and (rest or device):
-        raise Refused("--print-libdir: expected no other arguments")
+    if show and rest:
+        raise Refused("--print-libdir: expected no program")
+    if show and device == "gpu":
+        raise Refused("--print-libdir: --device 'gpu' has no folder; expected auto, cpu")
     if not show and not rest:
         raise Refused("the program is missing")
     if rest and rest[0] in ("-m", "-c") and len(rest) < 2:

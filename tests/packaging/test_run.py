@@ -39,6 +39,8 @@ def run(*words, options=(), check=True, **variables):
         (["--device=gpu", "-c", "pass"], ("gpu", False, ["-c", "pass"])),
         (["--device", "auto", "--", "--odd"], ("auto", False, ["--odd"])),
         (["--print-libdir"], (None, True, [])),
+        (["--device", "cpu", "--print-libdir"], ("cpu", True, [])),
+        (["--print-libdir", "--device=auto"], ("auto", True, [])),
         (["-", "x"], (None, False, ["-", "x"])),
     ],
 )
@@ -56,7 +58,8 @@ def test_command_lines(argv, expected):
         (["--devices", "cpu"], "--devices"),
         (["-m"], "module is missing"),
         (["-c"], "code is missing"),
-        (["--print-libdir", "a.py"], "no other arguments"),
+        (["--print-libdir", "a.py"], "expected no program"),
+        (["--device", "gpu", "--print-libdir"], "expected auto, cpu"),
         (["--", "-m", "a"], "must follow --"),
     ],
 )
@@ -209,5 +212,6 @@ def test_compiled_programs_are_not_run_as_python(tmp_path, monkeypatch):
 
 def test_help_and_folder():
     assert "--print-libdir" in run("--help").stdout
-    folder = pathlib.Path(run("--print-libdir").stdout.strip())
-    assert folder == pathlib.Path(FOLDER) and (folder / "libcuda.so.1").is_file()
+    for words in (["--print-libdir"], ["--device", "cpu", "--print-libdir"]):
+        folder = pathlib.Path(run(*words).stdout.strip())
+        assert folder == pathlib.Path(FOLDER) and (folder / "libcuda.so.1").is_file()
