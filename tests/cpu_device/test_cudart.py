@@ -1,12 +1,10 @@
-"""Programs that `nvcc -cudart shared` compiles, on the CPU device's `libcudart.so.13`.
+"""Programs that `nvcc -cudart shared` compiles, on the CPU device's `libcudart.so.13` and `libcudart.so.12`.
 
-The programs are in `cudart/`: each checks its results itself and ends with the line `done`. nvcc is that of a CUDA 13 toolkit if one
-is installed, else that of NVIDIA's wheels.
+The programs are in `cudart/`: each checks its results itself and ends with the line `done`.
 """
 
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -14,59 +12,29 @@ import sys
 import pytest
 from cupyrite.run import FOLDER
 
-from helpers.nvidia_wheels import downloaded
+from helpers.nvcc import Compiler, exported, lines, nvidias_runtime, run, symbol_table
 
 pytestmark = [pytest.mark.cpu, pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler (g++)")]
 
 PROGRAMS = pathlib.Path(__file__).parent / "cudart"
-WHEELS = [f"nvidia-{name}>=13,<14" for name in ("cuda-nvcc", "cuda-crt", "cuda-runtime", "cuda-cccl", "nvvm")]
 REFUSED = "NVIDIA's CUDA runtime (libcudart) cannot run on the CPU device"
 NVIDIA_INSTEAD = "use NVIDIA's libcudart: remove this folder from LD_LIBRARY_PATH"
 
 
-def is_cuda_13(nvcc):
-    said = subprocess.run([nvcc, "--version"], capture_output=True, text=True).stdout
-    return re.search(r"release 13\.", said) is not None
+@pytest.fixture(scope="module")
+def build_13(tmp_path_factory):
+    return Compiler(13, PROGRAMS, tmp_path_factory.mktemp("cuda13"))
 
 
 @pytest.fixture(scope="module")
-def nvcc():
-    """The words that run nvcc: a program, and the options for its libraries."""
-    found = shutil.which("nvcc")
-    if found is not None and is_cuda_13(found):
-        return [found]
-    root = downloaded(WHEELS) / "nvidia" / "cu13"
-    if not (root / "bin" / "nvcc").is_file():
-        pytest.skip("needs nvcc of CUDA 13, which the wheels of this platform do not have")
-    return [str(root / "bin" / "nvcc"), "-L", str(root / "lib"), "-I", str(root / "include" / "cccl")]
+def build_12(tmp_path_factory):
+    return Compiler(12, PROGRAMS, tmp_path_factory.mktemp("cuda12"))
 
 
-@pytest.fixture(scope="module")
-def build(nvcc, tmp_path_factory):
+@pytest.fixture(params=[13, 12])
+def build(request):
     """Compiles files of `cudart/`; returns the path of the program."""
-    folder = tmp_path_factory.mktemp("cudart")
-
-    def build(*names, output=None, options=(), cudart="shared"):
-        output = folder / (output or names[0])
-        sources = [str(PROGRAMS / f"{name}.cu") for name in names]
-        # Its folder comes first: without a toolkit there is no other `libcudart.so` to link with.
-        words = [nvcc[0], "-cudart", cudart, "-L", FOLDER, *nvcc[1:], *options, *sources, "-o", str(output)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return str(output)
-
-    return build
-
-
-def run(*words, **variables):
-    command = [sys.executable, "-m", "cupyrite", "run", "--device", "cpu", *words]
-    environment = {**os.environ, "CUDA_LOG_FILE": "", **variables}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-
-
-def lines(done):
-    assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
-    return done.stdout.splitlines()
+    return request.getfixturevalue(f"build_{request.param}")
 
 
 def test_a_program_launches_a_kernel_and_prints(build):
@@ -99,24 +67,38 @@ from cuda.core import Device
 device = Device(0)
 device.set_current()
 stream = device.create_stream()
-plugin = ctypes.CDLL(sys.argv[1])
 host = np.arange(1000, dtype=np.float32)
 buffer = device.allocate(host.nbytes, stream=stream)
 stream.sync()
 from cuda.bindings import driver
 assert driver.cuMemcpyHtoD(int(buffer.handle), host.ctypes.data, host.nbytes)[0] == 0
-status = plugin.scale_array(ctypes.c_void_p(int(buffer.handle)), 1000, ctypes.c_float(3), ctypes.c_void_p(int(stream.handle)))
+for path in sys.argv[1:]:
+    scale = ctypes.CDLL(path).scale_array
+    status = scale(ctypes.c_void_p(int(buffer.handle)), 1000, ctypes.c_float(3), ctypes.c_void_p(int(stream.handle)))
+    assert status == 0
 stream.sync()
 result = np.empty_like(host)
 assert driver.cuMemcpyDtoH(result.ctypes.data, int(buffer.handle), host.nbytes)[0] == 0
-print(status, (result == 3 * host).all())
+print((result == 3 ** len(sys.argv[1:]) * host).all())
 """
 
 
 def test_a_library_works_on_buffers_and_streams_of_python(build):
     """One device serves the library's runtime and `cuda.core`."""
     plugin = build("plugin", output="in_python.so", options=["-shared", "-Xcompiler", "-fPIC"])
-    assert lines(run("-c", IN_PYTHON, plugin)) == ["0 True"]
+    assert lines(run("-c", IN_PYTHON, plugin)) == ["True"]
+
+
+def test_libraries_of_both_majors_share_a_device(build_12, build_13):
+    options = ["-shared", "-Xcompiler", "-fPIC"]
+    plugins = [build("plugin", output="both.so", options=options) for build in (build_12, build_13)]
+    assert lines(run("-c", IN_PYTHON, *plugins)) == ["True"]
+    host = build_13("host", output="host_of_12", options=["-ldl"])
+    assert lines(run(host, plugins[0])) == ["done"]
+
+
+def test_functions_and_structures_of_cuda_12(build_12):
+    assert lines(run(build_12("cuda12"))) == ["done"]
 
 
 def test_two_devices(build):
@@ -141,7 +123,8 @@ def test_machine_code_without_ptx_is_an_error_with_a_reason_in_the_log(build):
 def test_symbols_have_nvidias_version(build):
     """The program runs with either library."""
     needed = subprocess.run(["readelf", "-V", "-d", build("saxpy")], capture_output=True, text=True).stdout
-    assert "[libcudart.so.13]" in needed and "Name: libcudart.so.13" in needed
+    name = f"libcudart.so.{build.major}"
+    assert f"[{name}]" in needed and f"Name: {name}" in needed
 
 
 def test_nvidias_static_runtime_is_refused_with_the_remedy(build):
@@ -170,41 +153,34 @@ print(len(runtime.cudaGetErrorString(35)) > 0)
 """
 
 
-def test_another_driver_in_the_process_needs_nvidias_runtime(tmp_path):
+@pytest.mark.parametrize("major", [13, 12])
+def test_another_driver_in_the_process_needs_nvidias_runtime(major, tmp_path):
     source, driver = tmp_path / "driver.c", tmp_path / "libcuda.so.1"
     source.write_text(DRIVER)
     words = ["g++", "-x", "c", str(source), "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(driver)]
     subprocess.run(words, check=True)
-    command = [sys.executable, "-c", BESIDE, str(driver), os.path.join(FOLDER, "libcudart.so.13")]
+    command = [sys.executable, "-c", BESIDE, str(driver), os.path.join(FOLDER, f"libcudart.so.{major}")]
     environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.stdout.split() == ["35", "True"], done.stderr
     assert NVIDIA_INSTEAD in done.stderr and "the process has loaded NVIDIA's driver" in done.stderr
 
 
-def test_the_library_exports_what_nvidias_exports():
+@pytest.mark.parametrize("major", [13, 12])
+def test_the_library_exports_what_nvidias_exports(major):
     """Apart from functions that no header declares."""
-    root = downloaded(WHEELS) / "nvidia" / "cu13" / "lib"
     undeclared = {"__cudaGetProcAddress", "__cudaRegisterHostVar", "__cudaRegisterUnifiedTable"}
-    theirs = {name for name in exported(root / "libcudart.so.13") if not name.startswith("cudaSubgrid")} - undeclared
-    assert len(theirs) > 400 and theirs - exported(pathlib.Path(FOLDER) / "libcudart.so.13") == set()
+    path = nvidias_runtime(major)
+    theirs = {name for name in exported(path) if not name.startswith("cudaSubgrid")} - undeclared
+    assert len(theirs) > 400 and exported(pathlib.Path(FOLDER) / path.name) == theirs
 
 
-def exported(path):
-    """Names of the functions that a library exports with the version libcudart.so.13."""
-    return set(re.findall(r"FUNC +GLOBAL +\w+ +\d+ (\w+)@@libcudart\.so\.13$", symbol_table(path), re.MULTILINE))
-
-
-def symbol_table(path):
-    command = ["readelf", "--dyn-syms", "--wide", path]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def test_ctypes_and_the_bindings_share_the_device():
+@pytest.mark.parametrize("major", [13, 12])
+def test_ctypes_and_the_bindings_share_the_device(major):
     code = """
-import ctypes
+import ctypes, sys
 from cuda.bindings import driver, runtime
-c, address = ctypes.CDLL("libcudart.so.13"), ctypes.c_uint64()
+c, address = ctypes.CDLL(f"libcudart.so.{sys.argv[1]}"), ctypes.c_uint64()
 assert c.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(64)) == 0
 assert runtime.cudaMemset(address.value, 1, 64)[0] == 0
 assert driver.cuMemFree(address.value)[0] == 0
@@ -212,7 +188,7 @@ version = ctypes.c_int()
 assert c.cudaRuntimeGetVersion(ctypes.byref(version)) == 0
 print(version.value // 1000)
 """
-    assert lines(run("-c", code)) == ["13"]
+    assert lines(run("-c", code, str(major))) == [str(major)]
 
 
 def test_the_library_is_found_through_its_folder_only():
