@@ -1,4 +1,4 @@
-// Included by the build scripts of `libcuda`, `libcudart` and `libnvml`.
+// Included by the build scripts of `libcuda`, `libcudart`, `libcudart12` and `libnvml`.
 //
 // Generates one exported symbol per entry point: a jump through a table that is filled when the library is loaded. A jump
 // leaves registers and stack unchanged, so it fits functions of every signature.

@@ -1,6 +1,6 @@
 //! Fills the table of the exported functions with those of the CPU device, `libcupyrite_cpu_device.so` in the same folder.
 //!
-//! `crates/libcuda`, `crates/libcudart` and `crates/libnvml` contain this file. It neither allocates nor panics: the dynamic loader runs it, possibly
+//! `crates/libcuda`, `crates/libcudart`, `crates/libcudart12` and `crates/libnvml` contain this file. It neither allocates nor panics: the dynamic loader runs it, possibly
 //! before the program's own initialisation.
 
 use std::ffi::{CStr, c_char, c_int, c_void};

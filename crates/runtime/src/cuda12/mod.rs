@@ -83,10 +83,13 @@ pub(crate) fn get_proc(name: &CStr) -> *const c_void {
     }
 }
 
-/// Names that CUDA 13 lacks and this module implements, in no particular order.
+/// Names of functions that this module implements, in no particular order. Those of `external` are implemented where CUDA
+/// 13's functions are.
 pub(crate) fn implemented() -> impl Iterator<Item = &'static str> {
-    let renamed = RENAMED.iter().map(|(old, _)| *old);
-    table().keys().copied().chain(renamed)
+    let own = ENTRIES.iter().map(|entry| entry.name);
+    let renamed = RENAMED.iter();
+    let renamed = renamed.filter(|(_, new)| crate::table().contains_key(new));
+    own.chain(renamed.map(|(old, _)| *old))
 }
 
 runtime_entry_points! {
