@@ -1,4 +1,4 @@
-//! Generic addresses of shared memory, local memory and functions.
+//! Generic addresses of shared memory, local memory, functions and kernels.
 //!
 //! Device pointers are host addresses. The windows are a range of the process's address space that is reserved without
 //! access rights: no allocation can overlap it, and a host access to it faults.
@@ -50,13 +50,15 @@ pub struct Windows {
     pub local: u64,
     /// Address of function 0.
     pub code: u64,
+    /// First address of kernels, which differ in all modules.
+    pub kernels: u64,
 }
 
 /// The windows of this process.
 pub fn windows() -> Windows {
     static BASE: OnceLock<u64> = OnceLock::new();
     let base = *BASE.get_or_init(|| {
-        let span = (4 * WINDOW) as usize;
+        let span = (5 * WINDOW) as usize;
         // SAFETY: an anonymous mapping at an address that the kernel chooses affects no other memory.
         let p = unsafe {
             libc::mmap(
@@ -79,6 +81,7 @@ pub fn windows() -> Windows {
         shared: base,
         local: base + WINDOW,
         code: base + 2 * WINDOW,
+        kernels: base + 3 * WINDOW,
     }
 }
 

@@ -25,6 +25,7 @@ pub mod memory;
 mod passes;
 mod register_file;
 mod run;
+mod runtime_calls;
 pub mod semantics;
 pub mod settings;
 pub mod tensor_map;
@@ -42,4 +43,7 @@ pub use load::{
 pub use run::{
     AccessKind, Bounds, GraphLauncher, LaneAccess, LaunchConfig, MemoryModel, PrintfSink,
     StandardOutput, StateSpace, WarpAccess,
+};
+pub use runtime_calls::{
+    DeviceRuntime, KernelMemory, MAX_RUNTIME_WORDS, RuntimeCall, RuntimeFault, RuntimeFunction,
 };

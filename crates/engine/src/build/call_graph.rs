@@ -12,6 +12,8 @@ pub struct ModuleCalls {
     indirect: Vec<bool>,
     /// Functions that an indirect call may reach, in order.
     targets: Vec<FuncId>,
+    /// Kernels whose address is taken, in order.
+    pub kernels: Vec<FuncId>,
 }
 
 impl ModuleCalls {
@@ -27,12 +29,15 @@ impl ModuleCalls {
         };
         let bodies = || m.functions.iter().map(|f| f.body.as_ref());
         let indirect = |b: &Body| b.instrs.iter().any(Instr::is_indirect_call);
-        let taken = address_taken(m).into_iter().map(FuncId);
+        let taken: Vec<FuncId> = address_taken(m).into_iter().map(FuncId).collect();
+        let is_entry = |f: &FuncId| function(f).is_entry;
         Self {
             direct: bodies().map(|b| b.map_or_else(Vec::new, calls)).collect(),
             indirect: bodies().map(|b| b.is_some_and(indirect)).collect(),
+            kernels: taken.iter().copied().filter(is_entry).collect(),
             targets: taken
-                .filter(|f| has_body(f) && !function(f).is_entry)
+                .into_iter()
+                .filter(|f| has_body(f) && !is_entry(f))
                 .collect(),
         }
     }

@@ -68,14 +68,37 @@ impl<'m> FunctionBuilder<'_, 'm> {
             BuiltinKind::Vprintf | BuiltinKind::SetConditional | BuiltinKind::LaunchGraph => 2,
             BuiltinKind::AssertFail => 5,
             BuiltinKind::Malloc | BuiltinKind::Free => 1,
+            BuiltinKind::Runtime(f, _) => f.parameters().len(),
         };
         if args.len() != expected || function.params.len() != expected {
             return Err(self.error("the number of arguments differs from the callee's parameters"));
         }
         let mut list = Vec::new();
         let mut arguments = Vec::new();
-        for (o, p) in args.iter().zip(&function.params) {
-            arguments.push(self.builtin_arg(o, p.size() as u32, &mut list)?);
+        let runtime_parameters = match kind {
+            BuiltinKind::Runtime(f, _) => f.parameters(),
+            _ => &[],
+        };
+        for (n, (o, p)) in args.iter().zip(&function.params).enumerate() {
+            let expected = runtime_parameters.get(n);
+            if expected.is_some_and(|e| !e.has_size(p.size())) {
+                return Err(self.error(&format!(
+                    "parameter {n} of `{}` has {} bytes, which is not the size of the CUDA manual's",
+                    function.name,
+                    p.size()
+                )));
+            }
+            match expected.map(|e| e.words()) {
+                // A structure, word by word.
+                Some((count, bytes)) if count > 1 => {
+                    let whole = self.builtin_arg(o, p.size() as u32, &mut list)?;
+                    let BuiltinArg::Memory(at, _) = whole else {
+                        return Err(self.error("a structure must be passed as a variable"));
+                    };
+                    arguments.extend((0..count).map(|n| BuiltinArg::Memory(at + n * bytes, bytes)));
+                }
+                _ => arguments.push(self.builtin_arg(o, p.size() as u32, &mut list)?),
+            }
         }
         let result = match (returns.first(), function.returns.first()) {
             (Some(o), Some(v)) => Some(self.builtin_arg(o, v.size() as u32, &mut list)?),

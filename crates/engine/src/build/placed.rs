@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{Body, FuncId, Function, Module, Space, VarId, Variable};
 
 use super::call_graph::ModuleCalls;
+use crate::load::KernelAddresses;
 
 /// Why a kernel cannot be compiled.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct PlacedModule {
     pub padded: Vec<PaddedVariable>,
     /// The variables in device memory, by address.
     pub variables: Arc<Vec<PlacedVariable>>,
+    /// Addresses of the kernels that code or variables name.
+    pub kernel_addresses: Arc<KernelAddresses>,
     /// Which functions call each other.
     pub calls: ModuleCalls,
     /// The `.file` table.

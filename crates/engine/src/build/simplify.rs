@@ -81,7 +81,10 @@ pub fn simplify<'i>(
                     *o = Operand::Int((address as i64).wrapping_add(offset));
                 }
             }
-            Operand::Func(f) => *o = Operand::Int(function_address(f.0) as i64),
+            Operand::Func(f) => {
+                let kernel = placed.kernel_addresses.of(f.0);
+                *o = Operand::Int(kernel.unwrap_or_else(|| function_address(f.0)) as i64);
+            }
             _ => {}
         });
     }

@@ -7,6 +7,7 @@ use cupyrite_ptx::textures::Query;
 
 use super::function::ConstantLoad;
 use super::register::Reg;
+use crate::runtime_calls::RuntimeFunction;
 pub use crate::semantics::collective::ReduxOp;
 use crate::semantics::lane::Slot;
 use crate::semantics::warp::{Detail, WarpFn};
@@ -364,6 +365,8 @@ pub enum BuiltinKind {
     SetConditional,
     /// `cudaGraphLaunch(graph, stream) -> cudaError_t`.
     LaunchGraph,
+    /// A function of the device runtime; whether its null stream is that of the calling thread.
+    Runtime(RuntimeFunction, bool),
 }
 
 impl BuiltinKind {
@@ -376,7 +379,10 @@ impl BuiltinKind {
             "free" => Self::Free,
             "cudaGraphSetConditional" => Self::SetConditional,
             "cudaGraphLaunch" => Self::LaunchGraph,
-            _ => return None,
+            _ => {
+                let (function, per_thread) = RuntimeFunction::from_name(name)?;
+                Self::Runtime(function, per_thread)
+            }
         })
     }
 }

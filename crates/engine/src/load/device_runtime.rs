@@ -35,6 +35,26 @@ pub fn needed<'a>(modules: impl IntoIterator<Item = &'a Module> + Clone) -> bool
     declared.into_iter().any(|f| !defined(&f.name))
 }
 
+/// Whether this is the PTX of `libcudadevrt`, which `nvcc` adds to programs. It calls system functions of GPUs; the device
+/// has functions of its own for those that modules call.
+pub fn is_of_gpu(ptx: &str) -> bool {
+    ptx.contains(".extern .func")
+        && ptx.contains("__cuda_syscall_")
+        && ptx.contains("cudaCGSynchronize")
+}
+
+/// Why the device has no function of this name, if that is known.
+pub fn reason(name: &str) -> Option<&'static str> {
+    let synchronizes = matches!(
+        name,
+        "cudaDeviceSynchronize" | "__cudaDeviceSynchronizeDeprecationAvoidance"
+    );
+    synchronizes.then_some(
+        "device code cannot wait for kernels that it launched (only the dynamic parallelism of CUDA 11, CDP1, could); launch \
+         what follows into cudaStreamTailLaunch, or from the host",
+    )
+}
+
 /// The functions, as an input of the linker.
 pub fn input() -> Result<link::Input, LoadError> {
     const NAME: &str = "device runtime";
@@ -47,6 +67,14 @@ pub fn input() -> Result<link::Input, LoadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_device_runtime_of_gpus_is_recognised() {
+        assert!(!is_of_gpu(PTX));
+        assert!(is_of_gpu(
+            ".extern .func __cuda_syscall_CGS_sync\n();\n.visible .func cudaCGSynchronize() { ret; }"
+        ));
+    }
 
     #[test]
     fn the_names_are_those_of_the_functions() {

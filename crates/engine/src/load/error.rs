@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::device_runtime;
+
 /// Reason why a module cannot be loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadErrorKind {
@@ -42,6 +44,9 @@ pub fn unresolved(name: &str, line: u32) -> LoadError {
         kind: LoadErrorKind::UnresolvedSymbol,
         line,
         column: 0,
-        message: format!("ptx line {line}: `{name}` is declared but not defined in this module"),
+        message: format!(
+            "ptx line {line}: `{name}` is declared but not defined in this module{}",
+            device_runtime::reason(name).map_or(String::new(), |why| format!(": {why}"))
+        ),
     }
 }

@@ -143,6 +143,28 @@ impl Kernel {
         builtins.iter().any(|b| b.kind == BuiltinKind::LaunchGraph)
     }
 
+    /// Whether the kernel, or a function that it calls, calls functions of the device runtime, such as those that launch
+    /// kernels.
+    pub fn uses_device_runtime(&self) -> bool {
+        let builtins = self.program().as_ref().map_or(&[][..], |p| &p.builtins);
+        let is_runtime = |kind| matches!(kind, BuiltinKind::Runtime(..));
+        builtins.iter().any(|b| is_runtime(b.kind))
+    }
+
+    /// Whether the kernel, or a function that it calls, launches kernels, copies or fills.
+    pub fn launches_kernels(&self) -> bool {
+        let builtins = self.program().as_ref().map_or(&[][..], |p| &p.builtins);
+        builtins.iter().any(|b| match b.kind {
+            BuiltinKind::Runtime(f, _) => f.launches(),
+            _ => false,
+        })
+    }
+
+    /// Address of the kernel in device code; `None` if no code or variable of its module contains it.
+    pub fn address(&self) -> Option<u64> {
+        self.memory.kernels.of(self.id.0)
+    }
+
     /// Address space of its variables.
     pub fn space(&self) -> &Arc<AddressSpace> {
         &self.memory.space

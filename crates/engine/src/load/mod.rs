@@ -3,6 +3,7 @@
 mod device_runtime;
 mod error;
 mod kernel;
+mod kernel_addresses;
 mod parse;
 mod unit;
 mod variables;
@@ -17,6 +18,7 @@ use error::unresolved;
 pub use error::{LoadError, LoadErrorKind};
 use kernel::kernel;
 pub use kernel::{ClusterDirectives, Kernel, ParamInfo};
+pub use kernel_addresses::KernelAddresses;
 use parse::{check_functions, single};
 pub use parse::{check_unit, link_units, undefined_functions};
 pub use unit::Unit;
@@ -43,6 +45,8 @@ pub struct Global {
 pub struct Image {
     kernels: Vec<Arc<Kernel>>,
     by_name: HashMap<String, usize>,
+    /// Those that device code can launch, by address.
+    by_address: HashMap<u64, usize>,
     globals: Vec<(String, Global)>,
     /// The module's managed variables: index and address.
     managed: Vec<(usize, u64)>,
@@ -109,10 +113,13 @@ impl Image {
             });
         }
         check_functions(module)?;
+        let calls = ModuleCalls::new(module);
+        let kernel_addresses = Arc::new(KernelAddresses::new(&calls.kernels)?);
         let memory = VariableMemory {
             space: Arc::clone(space),
             bases: Vec::new(),
             shared: first.map(|first| Arc::clone(&first.memory)),
+            kernels: Arc::clone(&kernel_addresses),
         };
         // The pin keeps other threads from moving memory while this one writes to it.
         let _pin = space.pin();
@@ -199,7 +206,7 @@ impl Image {
         }
         placer.variables.sort_unstable_by_key(|v| v.base);
         let const_bytes = placer.const_ranges.iter().map(|r| r.1).sum::<u64>();
-        let (calls, files) = (ModuleCalls::new(module), Arc::new(module.files.clone()));
+        let files = Arc::new(module.files.clone());
         let Placer {
             memory,
             const_ranges,
@@ -214,12 +221,13 @@ impl Image {
             const_ranges,
             padded,
             variables: Arc::new(variables),
+            kernel_addresses,
             calls,
             files,
         });
         let memory = Arc::new(memory);
         let mut kernels = Vec::new();
-        let mut by_name = HashMap::new();
+        let (mut by_name, mut by_address) = (HashMap::new(), HashMap::new());
         for (n, f) in placed.module.functions.iter().enumerate() {
             if !f.is_entry || f.body.is_none() {
                 continue;
@@ -237,6 +245,9 @@ impl Image {
                 });
             }
             by_name.insert(f.name.clone(), kernels.len());
+            if let Some(address) = memory.kernels.of(n as u32) {
+                by_address.insert(address, kernels.len());
+            }
             kernels.push(Arc::new(kernel(
                 &placed,
                 FuncId(n as u32),
@@ -248,6 +259,7 @@ impl Image {
         Ok(Image {
             kernels,
             by_name,
+            by_address,
             globals,
             managed,
             memory,
@@ -264,6 +276,12 @@ impl Image {
         self.by_name
             .get(name)
             .map(|&n| Arc::clone(&self.kernels[n]))
+    }
+
+    /// The kernel with this address in device code.
+    pub fn kernel_at(&self, address: u64) -> Option<Arc<Kernel>> {
+        let n = self.by_address.get(&address)?;
+        Some(Arc::clone(&self.kernels[*n]))
     }
 
     /// All kernels, in PTX order.

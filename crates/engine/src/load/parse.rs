@@ -53,7 +53,8 @@ pub fn check_unit(unit: &Unit) -> Result<(), LoadError> {
 /// # Errors
 /// As for [`Image::load_units`](super::Image::load_units).
 pub fn link_units(units: &[Unit]) -> Result<Module, LoadError> {
-    let inputs = units.iter().enumerate().map(|(n, unit)| {
+    let is_own = |unit: &&Unit| !device_runtime::is_of_gpu(&unit.text);
+    let inputs = units.iter().filter(is_own).enumerate().map(|(n, unit)| {
         let name = match unit.name.as_str() {
             "" => format!("input {}", n + 1),
             name => name.to_owned(),
@@ -68,6 +69,7 @@ pub fn link_units(units: &[Unit]) -> Result<Module, LoadError> {
 pub fn undefined_functions(units: &[Unit]) -> Vec<String> {
     let modules: Vec<Module> = units
         .iter()
+        .filter(|unit| !device_runtime::is_of_gpu(&unit.text))
         .filter_map(|u| parse(&u.text, &u.name).ok())
         .collect();
     let functions = || modules.iter().flat_map(|m| &m.functions);
@@ -99,7 +101,10 @@ fn link_inputs(mut inputs: Vec<link::Input>) -> Result<Module, LoadError> {
             column: 0,
             message: errors
                 .iter()
-                .map(ToString::to_string)
+                .map(|e| match device_runtime::reason(&e.symbol) {
+                    Some(why) => format!("{e}: {why}"),
+                    None => e.to_string(),
+                })
                 .collect::<Vec<_>>()
                 .join("\n"),
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cupyrite_ptx::ir::{InitElem, Module, Space, VarId, Variable};
 
 use super::error::{LoadError, LoadErrorKind, unresolved};
+use super::kernel_addresses::KernelAddresses;
 use crate::address_windows::function_address;
 use crate::build::{PaddedVariable, PlacedVariable};
 use crate::memory::{AddressSpace, MemoryError, RegionKind};
@@ -18,6 +19,8 @@ pub struct VariableMemory {
     /// The memory of the image whose managed variables these include.
     #[expect(dead_code, reason = "keeps that memory alive")]
     pub shared: Option<Arc<VariableMemory>>,
+    /// Addresses of the kernels that code or variables name.
+    pub kernels: Arc<KernelAddresses>,
 }
 
 impl Drop for VariableMemory {
@@ -152,7 +155,8 @@ impl Placer<'_> {
                             .map_or("?", |f| f.name.as_str());
                         return Err(unresolved(name, v.pos.line));
                     }
-                    let a = function_address(func.0);
+                    let a = self.memory.kernels.of(func.0);
+                    let a = a.unwrap_or_else(|| function_address(func.0));
                     match byte {
                         Some(n) => (a >> (8 * u32::from(*n & 7)) & 0xff, step),
                         None => (a, step.min(8)),

@@ -1,10 +1,11 @@
 //! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`,
-//! `cudaGraphSetConditional`, `cudaGraphLaunch`.
+//! `cudaGraphSetConditional`, `cudaGraphLaunch`, and those of the device runtime.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::context::{Context, ExecResult, fault};
+use super::kernel_memory;
 use super::lanes::lanes;
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{
@@ -16,8 +17,9 @@ use crate::bytecode::Inst;
 use crate::conditions;
 use crate::fault::{FaultKind, LaneFault};
 use crate::kir::{BuiltinArg, BuiltinKind, BuiltinOp, MemSpace, Reg};
-use crate::memory::{Reach, RegionKind};
+use crate::memory::{Reach, Region, RegionKind};
 use crate::register_file::fixed;
+use crate::runtime_calls::MAX_RUNTIME_WORDS;
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;
@@ -64,19 +66,9 @@ pub unsafe fn builtin<M: MemoryModel>(
             BuiltinKind::Malloc => malloc(cx, arg(cx, w, 0)),
             BuiltinKind::Free => {
                 let at = arg(cx, w, 0);
-                if at != 0 {
-                    match cx.launch.space.free_if(at, |r| {
-                        r.kind == RegionKind::Internal && r.owner == HEAP_OWNER
-                    }) {
-                        Ok(r) => {
-                            HEAP_USED.fetch_sub(r.size, Ordering::Relaxed);
-                        }
-                        Err(_) => {
-                            let text =
-                                format!("free of {at:#x}, which device-side malloc did not return");
-                            return Err(fault(FaultKind::IllegalAddress, 1 << l, text));
-                        }
-                    }
+                if at != 0 && !free(cx, at) {
+                    let text = format!("free of {at:#x}, which device-side malloc did not return");
+                    return Err(fault(FaultKind::IllegalAddress, 1 << l, text));
                 }
                 0
             }
@@ -97,6 +89,14 @@ pub unsafe fn builtin<M: MemoryModel>(
                 cx.launch
                     .graph
                     .map_or(NOT_PERMITTED, |g| g.launch(graph, stream).into())
+            }
+            BuiltinKind::Runtime(function, per_thread) => {
+                let mut words = [0; MAX_RUNTIME_WORDS];
+                for (n, word) in words.iter_mut().enumerate().take(op.args.len()) {
+                    *word = arg(cx, w, n);
+                }
+                let args = &words[..op.args.len().min(MAX_RUNTIME_WORDS)];
+                kernel_memory::call(cx, w, inst, l as u32, function, per_thread, args)?
             }
             BuiltinKind::AssertFail => 0,
         };
@@ -149,8 +149,18 @@ unsafe fn argument(
     }
 }
 
+/// `free`; false for an address that is not that of an allocation on the heap.
+pub(super) fn free(cx: &Context<'_, impl MemoryModel>, at: u64) -> bool {
+    let is_heap = |r: &Region| r.kind == RegionKind::Internal && r.owner == HEAP_OWNER;
+    let freed = cx.launch.space.free_if(at, is_heap);
+    if let Ok(r) = &freed {
+        HEAP_USED.fetch_sub(r.size, Ordering::Relaxed);
+    }
+    freed.is_ok()
+}
+
 /// `malloc`; zero if the heap is exhausted.
-fn malloc(cx: &Context<'_, impl MemoryModel>, size: u64) -> u64 {
+pub(super) fn malloc(cx: &Context<'_, impl MemoryModel>, size: u64) -> u64 {
     if size == 0 {
         return 0;
     }

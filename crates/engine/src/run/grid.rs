@@ -115,9 +115,20 @@ impl Scheduler<'_> {
                     _ => (0, None),
                 };
                 match stop {
-                    BlockStop::Done => spare = Some(cluster),
+                    BlockStop::Done => {
+                        spare = Some(cluster);
+                        if launch.runtime.is_some_and(|r| !r.make_progress()) {
+                            launch.stopped.store(true, Ordering::Relaxed);
+                            return;
+                        }
+                    }
                     BlockStop::Fault | BlockStop::Blocked => return,
                     BlockStop::Yield | BlockStop::Sleep(_) => {
+                        // The block may wait for what it launched.
+                        if launch.runtime.is_some_and(|r| !r.make_progress()) {
+                            launch.stopped.store(true, Ordering::Relaxed);
+                            return;
+                        }
                         let mut parked = self.parked.lock();
                         let more = from < to
                             || !parked.is_empty()
@@ -374,6 +385,7 @@ pub fn run_grid<T: Tier, M: MemoryModel>(
         heap_limit: config.heap_limit,
         printf: config.printf,
         graph: config.graph,
+        runtime: config.runtime,
         viewer: config.viewer.clone(),
         template,
         params,

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::launch_state::{GraphLauncher, PrintfSink, StandardOutput};
 use crate::memory::Viewer;
+use crate::runtime_calls::DeviceRuntime;
 
 /// Everything about a launch except the kernel.
 pub struct LaunchConfig<'a> {
@@ -33,6 +34,8 @@ pub struct LaunchConfig<'a> {
     pub sms: Option<&'a [u32]>,
     /// Launches graphs for the kernel; `None` if the kernel is in no graph.
     pub graph: Option<&'a dyn GraphLauncher>,
+    /// Executes the kernel's calls of the device runtime. Without it, such a call is a fault.
+    pub runtime: Option<&'a dyn DeviceRuntime>,
 }
 
 /// Never set: the launch cannot be cancelled.
@@ -56,6 +59,7 @@ impl<'a> LaunchConfig<'a> {
             viewer: Viewer::default(),
             sms: None,
             graph: None,
+            runtime: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::bytecode::Program;
 use crate::fault::{Fault, FaultKind, LaneFault};
 use crate::fault_report::report;
 use crate::memory::{AddressSpace, Viewer};
+use crate::runtime_calls::DeviceRuntime;
 
 /// Receives the output of device-side `printf`. Several threads call it concurrently.
 pub trait PrintfSink: Sync {
@@ -70,6 +71,8 @@ pub struct Launch<'a> {
     pub printf: &'a dyn PrintfSink,
     /// Launches graphs for the kernel.
     pub graph: Option<&'a dyn GraphLauncher>,
+    /// Executes calls of the device runtime.
+    pub runtime: Option<&'a dyn DeviceRuntime>,
     /// The device whose access rights apply.
     pub viewer: Viewer,
     /// Initial contents of the register files.

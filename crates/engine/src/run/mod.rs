@@ -18,6 +18,7 @@ mod cluster;
 pub mod cluster_state;
 pub mod context;
 pub mod grid;
+mod kernel_memory;
 pub mod lanes;
 mod launch_config;
 mod launch_state;

@@ -10,6 +10,7 @@ mod instruction_table;
 mod memory;
 mod memory_model;
 mod mutations;
+mod runtime_calls;
 mod sleep;
 mod stack;
 mod tearing;
