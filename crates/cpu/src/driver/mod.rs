@@ -11,6 +11,7 @@ mod array;
 mod checkpoint;
 mod context;
 mod device;
+mod device_runtime;
 mod entry;
 mod entry_points;
 mod graph;

@@ -151,8 +151,8 @@ pub(crate) fn retain_primary(ordinal: i32) -> Res<Arc<Context>> {
     Ok(primary.context.clone())
 }
 
-fn known_limit(limit: u32, readable: bool) -> Res<usize> {
-    // The device runtime's limits apply to dynamic parallelism, which is absent; so are CIG contexts.
+pub(super) fn known_limit(limit: u32, readable: bool) -> Res<usize> {
+    // `SYNC_DEPTH` applies to the former dynamic parallelism (CDP1), which is absent; so are CIG contexts.
     match Limit(limit) {
         Limit::CU_LIMIT_STACK_SIZE
         | Limit::CU_LIMIT_PRINTF_FIFO_SIZE
@@ -274,8 +274,8 @@ driver_entry_points! {
     }
     fn ctx_get_limit "cuCtxGetLimit" (out: u64, limit: u32) {
         non_null(out)?;
-        let index = known_limit(limit, true)?;
-        put(out, current()?.limits[index].load(Ordering::Relaxed))
+        known_limit(limit, true)?;
+        put(out, current()?.limit(limit)?)
     }
     fn ctx_set_limit "cuCtxSetLimit" (limit: u32, value: u64) {
         let index = known_limit(limit, false)?;
@@ -285,6 +285,8 @@ driver_entry_points! {
         let value = match Limit(limit) {
             Limit::CU_LIMIT_STACK_SIZE => value.checked_next_multiple_of(16).filter(|&v| v <= 512 << 10).ok_or(Code::INVALID_VALUE)?,
             Limit::CU_LIMIT_PRINTF_FIFO_SIZE | Limit::CU_LIMIT_MALLOC_HEAP_SIZE if value > AddressSpace::global().capacity() => return Err(Code::OUT_OF_MEMORY),
+            // As an H100 does.
+            Limit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => value.max(32),
             Limit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => value.min(128),
             Limit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
             _ => value,

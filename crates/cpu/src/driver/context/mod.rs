@@ -32,6 +32,8 @@ const LIMITS: usize = Limit::CU_LIMIT_MAX.0 as usize;
 const STACK_SIZE: usize = Limit::CU_LIMIT_STACK_SIZE.0 as usize;
 /// Index of the heap limit in [`Context::limits`].
 const HEAP_SIZE: usize = Limit::CU_LIMIT_MALLOC_HEAP_SIZE.0 as usize;
+/// Index of the limit of launches by kernels in [`Context::limits`].
+const PENDING_LAUNCHES: usize = Limit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT.0 as usize;
 
 /// A context. A device's primary context is one object for the life of the process; it is activated and deactivated.
 pub(crate) struct Context {
@@ -57,6 +59,8 @@ pub(crate) struct Context {
     limits: [AtomicU64; LIMITS],
     cache_config: AtomicU32,
     shared_config: AtomicU32,
+    /// Launches by kernels that have not completed.
+    pub(crate) pending_launches: AtomicU64,
 }
 
 impl Context {
@@ -83,6 +87,7 @@ impl Context {
             limits: std::array::from_fn(|_| AtomicU64::new(0)),
             cache_config: AtomicU32::new(0),
             shared_config: AtomicU32::new(1),
+            pending_launches: AtomicU64::new(0),
         });
         context.set_default_limits();
         CONTEXTS.insert(id, context.clone());
@@ -112,6 +117,20 @@ impl Context {
     /// Bytes that `malloc` in kernels may allocate.
     pub(crate) fn heap_limit(&self) -> u64 {
         self.limits[HEAP_SIZE].load(Ordering::Relaxed)
+    }
+
+    /// `CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT`: launches by kernels that may be pending at once.
+    pub(crate) fn pending_launch_limit(&self) -> u64 {
+        self.limits[PENDING_LAUNCHES].load(Ordering::Relaxed)
+    }
+
+    /// The value of a `CUlimit`.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for an unknown limit, `UNSUPPORTED_LIMIT` for one that the device does not have.
+    pub(crate) fn limit(&self, limit: u32) -> Res<u64> {
+        let index = entries::known_limit(limit, true)?;
+        Ok(self.limits[index].load(Ordering::Relaxed))
     }
 
     pub(crate) fn is_active(&self) -> bool {

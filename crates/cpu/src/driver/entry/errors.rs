@@ -137,6 +137,11 @@ fn row(code: u32) -> Option<&'static (u32, &'static CStr, &'static CStr)> {
         .map(|i| &CODES[i])
 }
 
+/// The description of a code.
+pub(crate) fn description(code: u32) -> Option<&'static str> {
+    row(code).and_then(|r| r.2.to_str().ok())
+}
+
 impl Code {
     /// The code's name in C.
     pub fn name(self) -> &'static str {

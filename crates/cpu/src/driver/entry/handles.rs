@@ -48,6 +48,10 @@ pub(crate) enum HandleKind {
     GreenContext,
     ResourceDescriptor,
     GraphicsResource,
+    /// A stream that a kernel created.
+    DeviceStream,
+    /// An event that a kernel created.
+    DeviceEvent,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -76,6 +80,8 @@ impl std::fmt::Display for HandleKind {
             HandleKind::GreenContext => "green context",
             HandleKind::ResourceDescriptor => "resource descriptor",
             HandleKind::GraphicsResource => "graphics resource",
+            HandleKind::DeviceStream => "stream of a kernel",
+            HandleKind::DeviceEvent => "event of a kernel",
         })
     }
 }

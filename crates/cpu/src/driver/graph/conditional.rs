@@ -269,7 +269,7 @@ pub(super) fn check_body(body: &Arc<Graph>, context: &Arc<Context>) -> Result<()
 fn is_permitted(payload: &Payload) -> bool {
     match payload {
         Payload::Memcpy(m) => m.is_internal(),
-        Payload::Kernel(k) => !k.launches_graphs(),
+        Payload::Kernel(k) => !k.launches_graphs() && !k.launches_kernels(),
         Payload::Memset(_) | Payload::Empty | Payload::Graph(_) | Payload::Conditional(_) => true,
         Payload::Host(_)
         | Payload::EventWait(_)

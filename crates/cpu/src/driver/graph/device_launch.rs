@@ -187,6 +187,9 @@ fn check_nodes(graph: &Arc<Graph>, context: &mut Option<u64>) -> Result<(), Obst
             Payload::Memcpy(m) if !m.is_internal() => {
                 return Err(Obstacle::Unsupported(node.origin));
             }
+            Payload::Kernel(k) if k.launches_kernels() => {
+                return Err(Obstacle::Unsupported(node.origin));
+            }
             Payload::Kernel(_) | Payload::Memcpy(_) | Payload::Memset(_) => {}
             _ => return Err(Obstacle::Unsupported(node.origin)),
         }

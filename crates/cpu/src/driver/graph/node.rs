@@ -228,6 +228,11 @@ impl Kernel {
         self.launch.function.kernel.launches_graphs()
     }
 
+    /// Whether the kernel launches kernels, copies or fills.
+    pub(super) fn launches_kernels(&self) -> bool {
+        self.launch.function.kernel.launches_kernels()
+    }
+
     /// The priority; zero if it was never set.
     pub(super) fn priority(&self) -> i32 {
         let set = self.attributes.get(&PRIORITY);

@@ -17,8 +17,8 @@ use crate::driver::entry::caller_memory::{non_null, put, put_optional};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
-use crate::driver::module::Module;
 use crate::driver::module::library::{self, KERNELS};
+use crate::driver::module::{MODULES, Module};
 
 pub(crate) static FUNCTIONS: HandleTable<Function> = HandleTable::new(HandleKind::Function);
 
@@ -63,7 +63,7 @@ pub(crate) struct Function {
     module: u64,
     pub(crate) context: Arc<Context>,
     /// Keeps the module's variables alive while a launch may use them.
-    _image: Arc<Image>,
+    image: Arc<Image>,
     pub(crate) kernel: Arc<Kernel>,
     settings: Shared,
 }
@@ -83,7 +83,7 @@ impl Function {
             id,
             module: module.id,
             context: module.context.clone(),
-            _image: module.image.clone(),
+            image: module.image.clone(),
             kernel,
             settings,
         });
@@ -97,6 +97,39 @@ impl Function {
 
     pub(crate) fn settings(&self) -> Settings {
         *self.settings.lock()
+    }
+
+    /// The kernel of this context with this address in device code.
+    pub(crate) fn launched_by(&self, address: u64) -> Option<Arc<Function>> {
+        if let Some(kernel) = self.image.kernel_at(address) {
+            let module = MODULES.find(handle_of(HandleKind::Module, self.module));
+            return Some(match module {
+                Some(module) => module.function_of(&kernel),
+                // The module was unloaded while this kernel was pending.
+                None => Arc::new(self.unlisted(kernel)),
+            });
+        }
+        let mut found = None;
+        MODULES.remove_where(|m| {
+            if found.is_none() && m.context.id == self.context.id {
+                found = m.image.kernel_at(address).map(|k| (m.handle(), k));
+            }
+            false
+        });
+        let (module, kernel) = found?;
+        Some(MODULES.find(module)?.function_of(&kernel))
+    }
+
+    /// A function of the same module without a handle.
+    fn unlisted(&self, kernel: Arc<Kernel>) -> Function {
+        Function {
+            id: fresh_id(),
+            module: self.module,
+            context: self.context.clone(),
+            image: self.image.clone(),
+            settings: default_settings(&kernel),
+            kernel,
+        }
     }
 
     pub(crate) fn device(&self) -> Res<&'static Device> {

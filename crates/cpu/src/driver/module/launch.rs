@@ -4,12 +4,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cupyrite_engine::{Bounds, FaultKind, GraphLauncher, Kernel, launch_clusters};
+use cupyrite_engine::{Bounds, DeviceRuntime, FaultKind, GraphLauncher, Kernel, launch_clusters};
 
 use crate::driver::context::activity::RunningKernel;
 use crate::driver::context::{Context, green};
 use crate::driver::device::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
 use crate::driver::device::peers;
+use crate::driver::device_runtime;
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{gather, get, get_array};
 use crate::driver::entry::errors::Code;
@@ -62,16 +63,16 @@ impl Arguments {
     }
 }
 
+/// A launcher of graphs for a kernel.
+pub(crate) type Launcher = Arc<dyn GraphLauncher + Send>;
+
 thread_local! {
     /// The launcher of graphs for the kernels that this thread runs.
-    static LAUNCHER: RefCell<Option<Arc<dyn GraphLauncher + Send>>> = const { RefCell::new(None) };
+    static LAUNCHER: RefCell<Option<Launcher>> = const { RefCell::new(None) };
 }
 
 /// Runs `f`; kernels that it runs on this thread launch graphs through `launcher`.
-pub(crate) fn with_graph_launcher<R>(
-    launcher: Option<Arc<dyn GraphLauncher + Send>>,
-    f: impl FnOnce() -> R,
-) -> R {
+pub(crate) fn with_graph_launcher<R>(launcher: Option<Launcher>, f: impl FnOnce() -> R) -> R {
     let Some(launcher) = launcher else {
         return f();
     };
@@ -137,15 +138,55 @@ impl Launch {
         cluster::check_explicit(&self.function, self.cluster)
     }
 
-    /// Runs the grid on this thread. Fault reports go to standard error.
+    /// Checks a launch by a kernel.
+    ///
+    /// # Errors
+    /// As for [`Launch::prepare`].
+    pub(crate) fn check_of_device(function: &Arc<Function>, config: &LaunchConfig) -> Res {
+        let cluster = check(function, config)?;
+        cluster::check_explicit(function, cluster)
+    }
+
+    /// A launch by a kernel, which [`Launch::check_of_device`] has checked.
+    ///
+    /// # Errors
+    /// As for [`Launch::prepare`], if the settings of the function have changed.
+    pub(crate) fn of_device(
+        function: Arc<Function>,
+        config: LaunchConfig,
+        parameters: Box<[u8]>,
+    ) -> Res<Launch> {
+        Ok(Launch {
+            handle: function.handle(),
+            cluster: cluster::resolve(&function, config.grid, None)?,
+            config,
+            arguments: Arc::new(Arguments::new(&function.kernel, parameters)),
+            function,
+        })
+    }
+
+    /// Runs the grid on this thread, and what its kernel launches. Fault reports go to standard error.
     pub(crate) fn run(&self) -> Res {
+        let share = green::share();
+        let launcher = LAUNCHER.with(|l| l.borrow().clone());
+        if self.function.kernel.uses_device_runtime() {
+            return device_runtime::run(self, share.as_ref(), launcher.as_ref());
+        }
+        self.run_grid(share.as_deref(), launcher.as_ref(), None)
+    }
+
+    /// Runs the grid on this thread, on these multiprocessors.
+    pub(crate) fn run_grid(
+        &self,
+        share: Option<&[u32]>,
+        launcher: Option<&Launcher>,
+        runtime: Option<&dyn DeviceRuntime>,
+    ) -> Res {
         let context = &self.function.context;
         let _pin = space().pin();
         let _running = RunningKernel::on(context.device);
-        let launcher = LAUNCHER.with(|l| l.borrow().clone());
         let config = &self.config;
         let (kernel, params) = (&self.function.kernel, self.arguments.bytes());
-        let share = green::share();
         let engine_config = cupyrite_engine::LaunchConfig {
             dynamic_shared: config.dynamic_shared,
             cooperative: config.cooperative,
@@ -155,8 +196,9 @@ impl Launch {
             heap_limit: context.heap_limit(),
             grid_id: fresh_id(),
             viewer: peers::viewer(context),
-            sms: share.as_deref(),
-            graph: launcher.as_deref().map(|l| l as &dyn GraphLauncher),
+            sms: share,
+            graph: launcher.map(|l| &**l as &dyn GraphLauncher),
+            runtime,
             ..cupyrite_engine::LaunchConfig::new(config.grid, config.block, params)
         };
         let outcome = match self.cluster {

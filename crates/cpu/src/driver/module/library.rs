@@ -108,6 +108,13 @@ pub(crate) fn function_in(kernel: &LibraryKernel, context: &Arc<Context>) -> Res
         .function(&kernel.kernel.name, Some(&kernel.settings))
 }
 
+/// The settings of a kernel of the library with this module.
+pub(crate) fn settings_of(module: &Module, name: &str) -> Option<Shared> {
+    let of_module = |l: &LoadedLibrary| l.modules.lock().values().any(|m| m.id == module.id);
+    let library = LIBRARIES.pick(of_module).pop()?;
+    Some(library.kernel(name).ok()?.settings.clone())
+}
+
 /// Removes a context's modules. Later contexts cannot use the first image, because its variables have been modified.
 pub(crate) fn remove_context(context: u64) {
     // Removes no library: `remove_where` only visits all of them.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use cupyrite_engine::Image;
 use cupyrite_engine::Unit;
 use cupyrite_engine::memory::checked;
+use cupyrite_engine::{Image, Kernel};
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
@@ -75,6 +75,22 @@ impl Module {
         let made = Function::new(self, kernel, settings);
         functions.insert(name.to_owned(), made.clone());
         Ok(made)
+    }
+
+    /// The function of a kernel of the module, for a launch by another kernel.
+    pub(crate) fn function_of(&self, kernel: &Arc<Kernel>) -> Arc<Function> {
+        if let Some(f) = self.functions.lock().get(&kernel.name) {
+            return f.clone();
+        }
+        // Before the lock: the library has one of its own.
+        let settings = self
+            .of_library
+            .then(|| library::settings_of(self, &kernel.name))
+            .flatten();
+        let mut functions = self.functions.lock();
+        let entry = functions.entry(kernel.name.clone());
+        let made = entry.or_insert_with(|| Function::new(self, kernel.clone(), settings.as_ref()));
+        made.clone()
     }
 
     /// Invalidates the handles of the module and its functions. Pending launches keep their resources alive.

@@ -6,6 +6,7 @@
 mod arrays;
 mod captures;
 mod copies;
+mod dynamic_parallelism;
 mod garbage;
 mod graphs;
 mod kernels;
