@@ -55,6 +55,10 @@ def test_separate_compilation(build):
     assert lines(run(build("linked_a", "linked_b", options=["-rdc=true"]))) == ["done"]
 
 
+def test_kernels_that_launch_kernels(build):
+    assert lines(run(build("dynamic_parallelism", options=["-rdc=true", "-arch=sm_80"]))) == ["done"]
+
+
 def test_a_library_with_device_code_is_loaded_again_after_it_was_unloaded(build):
     plugin = build("plugin", output="plugin.so", options=["-shared", "-Xcompiler", "-fPIC"])
     assert lines(run(build("host", options=["-ldl"]), plugin)) == ["done"]
