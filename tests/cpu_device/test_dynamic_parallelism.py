@@ -231,6 +231,32 @@ def test_graphs_contain_kernels_that_launch_kernels(module):
     out.free()
 
 
+def captured(module, name, *args):
+    stream = check(driver.cuStreamCreate(1))
+    check(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+    module.launch(name, 1, 1, *args, stream=stream)
+    graph = check(driver.cuStreamEndCapture(stream))
+    check(driver.cuStreamDestroy(stream))
+    return graph
+
+
+def test_updates_do_not_add_kernels_that_launch_kernels(module):
+    out = DeviceArray(np.zeros(20, np.int32))
+    plain, parallel = captured(module, "add", out, np.int32(1)), captured(module, "many", out)
+    executable = check(driver.cuGraphInstantiate(plain, 0))
+    status, info = driver.cuGraphExecUpdate(executable, parallel)
+    assert status == driver.CUresult.CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
+    changed = driver.CUgraphExecUpdateResult.CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
+    assert info.result == changed
+    other = check(driver.cuGraphInstantiate(parallel, 0))
+    assert driver.cuGraphExecUpdate(other, plain)[0] == driver.CUresult.CUDA_SUCCESS
+    for handle in (executable, other):
+        check(driver.cuGraphExecDestroy(handle))
+    for graph in (plain, parallel):
+        check(driver.cuGraphDestroy(graph))
+    out.free()
+
+
 def test_conditional_bodies_do_not(module, shared_context):
     graph = check(driver.cuGraphCreate(0))
     handle = check(driver.cuGraphConditionalHandleCreate(graph, check(driver.cuCtxGetCurrent()), 1, 1))

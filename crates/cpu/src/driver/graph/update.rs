@@ -35,7 +35,9 @@ fn rejection(old: &Payload, new: &Payload, exec: &Exec) -> Option<u32> {
             let other_context = a.launch.function.context.id != b.launch.function.context.id;
             // An H200 accepts the second change in graphs that the device can launch.
             let newly_launches = !a.launches_graphs() && b.launches_graphs();
-            if other_context || newly_launches && !exec.is_device_launchable() {
+            // CUDA Driver API, `cuGraphExecUpdate`: no function with dynamic parallelism takes the place of one without.
+            let newly_parallel = !a.launches_kernels() && b.launches_kernels();
+            if other_context || newly_parallel || newly_launches && !exec.is_device_launchable() {
                 return Some(UNSUPPORTED_FUNCTION_CHANGE);
             }
             let priority_changed = exec.uses_node_priority() && a.priority() != b.priority();
