@@ -11,8 +11,8 @@ use cupyrite_ptx::ir::{ShflMode, VoteMode};
 
 use crate::build::{PaddedVariable, PlacedVariable};
 use crate::kir::{
-    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, MbarrierOp, MemOp, Origin,
-    ReduxOp, TensorMapOp, TexOp,
+    Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, MbarrierOp, MemOp,
+    MultimemOp, Origin, ReduxOp, TensorMapOp, TexOp,
 };
 use crate::register_file::{RegisterFile, SaveSet, fixed};
 use crate::semantics::lane::{OpArgs, OpFn};
@@ -47,6 +47,8 @@ pub enum InstKind {
     St,
     /// `atom`, `red` ([`AtomicOp`]).
     Atom,
+    /// `multimem.ld_reduce`, `multimem.st`, `multimem.red` ([`MultimemOp`]).
+    Multimem,
     /// `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq` ([`TexOp`]).
     Texture,
     /// `mbarrier` ([`MbarrierOp`]).
@@ -235,6 +237,8 @@ pub struct Program {
     pub mem: Vec<MemOp>,
     /// Atomics.
     pub atomics: Vec<AtomicOp>,
+    /// `multimem` instructions.
+    pub multimem: Vec<MultimemOp>,
     /// Texture and surface instructions.
     pub textures: Vec<TexOp>,
     /// `mbarrier` instructions.

@@ -6,7 +6,7 @@ use crate::build::PlacedVariable;
 use crate::bytecode::Program;
 use crate::fault::{Coordinates, FaultDetail, FaultKind, LaneFault};
 use crate::kir::Origin;
-use crate::memory::{Access, AddressSpace, Region, Viewer};
+use crate::memory::{Access, AddressSpace, Mappable, Region, Viewer};
 
 /// `file:line` of an instruction, if known.
 pub fn source_line(program: &Program, origin: &Origin) -> Option<String> {
@@ -78,7 +78,19 @@ impl RefusedAccess<'_> {
         if address < 4096 {
             return "a null pointer, or an offset from one".into();
         }
-        if let Some(m) = space.mapping_at(address)
+        let mapping = space.mapping_at(address);
+        if let Some(m) = &mapping
+            && matches!(m.memory, Mappable::Multicast(_))
+        {
+            return format!(
+                "byte {} of a {}-byte mapping of a multicast object at {:#x}: only multimem instructions may access it; \
+                 others access the memory that is bound to it at an address of its own",
+                address - m.base,
+                m.size,
+                m.base
+            );
+        }
+        if let Some(m) = mapping
             && m.reach.is_none()
         {
             return format!(

@@ -18,6 +18,7 @@ use parking_lot::{Mutex, RwLock};
 
 mod checkpoint;
 pub mod files;
+mod multicast;
 pub mod pages;
 mod parking;
 mod reach;
@@ -26,13 +27,14 @@ mod virtual_memory;
 
 pub use checkpoint::SavedMemory;
 pub use cupyrite_sys::checked;
+pub use multicast::{BindError, Bindable, Multicast, MulticastWindow};
 use pages::Pages;
 pub use parking::Parked;
 pub use reach::{Access, Reach, Viewer};
 pub use shared::SHARED_NAME;
 pub use shared::{Arena, SharedRange};
 use virtual_memory::Reservation;
-pub use virtual_memory::{Mapping, Physical};
+pub use virtual_memory::{Mappable, Mapping, Physical};
 
 /// How a region was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! Translation of bulk copies: `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`.
+//! Translation of bulk copies: `cp.async.bulk`, `cp.async.bulk.tensor`, `cp.reduce.async.bulk`, and those of `multimem`.
 
 use cupyrite_ptx::ir::{Base, Instr, Op, Operand, Space, Type, Word};
 
@@ -71,8 +71,12 @@ impl FunctionBuilder<'_, '_> {
             None
         };
         let reduce = match (i.op, mods.atom) {
-            (Op::CpReduceAsync, Some(op)) => Some((op, i.types.first().copied())),
-            (Op::CpReduceAsync, None) => return Err(self.unimplemented(i)),
+            (Op::CpReduceAsync | Op::MultimemCpReduceAsyncBulk, Some(op)) => {
+                Some((op, i.types.first().copied()))
+            }
+            (Op::CpReduceAsync | Op::MultimemCpReduceAsyncBulk, None) => {
+                return Err(self.unimplemented(i));
+            }
             _ => None,
         };
         list.push(Action::Bulk(Box::new(BulkOp {
@@ -82,6 +86,10 @@ impl FunctionBuilder<'_, '_> {
             mbarrier,
             multicast,
             reduce,
+            multimem: matches!(
+                i.op,
+                Op::MultimemCpAsyncBulk | Op::MultimemCpReduceAsyncBulk
+            ),
         })));
         self.emit(list, i)
     }

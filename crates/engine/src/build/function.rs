@@ -326,7 +326,10 @@ impl<'m> FunctionBuilder<'_, 'm> {
             OpClass::AsyncCopy => match i.op {
                 Op::CpAsync if i.mods.has(Word::Mbarrier) => self.mbarrier(i),
                 Op::CpAsync => self.cp_async(i),
-                Op::CpAsyncBulk | Op::CpReduceAsync => self.bulk_copy(i),
+                Op::CpAsyncBulk
+                | Op::CpReduceAsync
+                | Op::MultimemCpAsyncBulk
+                | Op::MultimemCpReduceAsyncBulk => self.bulk_copy(i),
                 _ => Err(self.unimplemented(i)),
             },
             OpClass::Texture => match i.op {
@@ -349,6 +352,7 @@ impl<'m> FunctionBuilder<'_, 'm> {
                 _ => Ok(()),
             },
             OpClass::Cluster if i.op == Op::Tensormap => self.tensor_map(i),
+            OpClass::Cluster if i.op == Op::Multimem => self.multimem(i),
             OpClass::Matrix | OpClass::Cluster => match warp::select(i) {
                 Some(s) => self.warp_function(i, &s),
                 None => Err(self.unimplemented(i)),

@@ -9,7 +9,7 @@ use super::placed::CompileError;
 use crate::build::PaddedVariable;
 use crate::kir::{
     Action, Address, AtomicOp, ConstantLoad, CopyOp, Fixed, MbarrierAction, MbarrierOp, MemOp,
-    MemSpace, Reg,
+    MemSpace, MultimemKind, MultimemOp, Reg,
 };
 use crate::semantics::atomic;
 use crate::semantics::lane::Slot;
@@ -345,6 +345,37 @@ impl FunctionBuilder<'_, '_> {
         if red {
             self.complete_transactions(i, ty.bytes(), &mut list)?;
         }
+        self.emit(list, i)
+    }
+
+    /// `multimem.ld_reduce`, `multimem.st`, `multimem.red`.
+    pub fn multimem(&mut self, i: &Instr) -> Result<(), CompileError> {
+        let ty = self.element_type(i)?;
+        let operation = || i.mods.atom.ok_or_else(|| self.unimplemented(i));
+        let (kind, default) = if i.mods.has(Word::LdReduce) {
+            let (op, wide) = (operation()?, i.mods.has(Word::AccF32));
+            (MultimemKind::LoadReduce { op, wide }, Semantics::Weak)
+        } else if i.mods.has(Word::Red) {
+            (MultimemKind::Reduce(operation()?), Semantics::Relaxed)
+        } else {
+            (MultimemKind::Store, Semantics::Weak)
+        };
+        let loads = matches!(kind, MultimemKind::LoadReduce { .. });
+        let mut list = Vec::new();
+        let at = self.operand(i, u8::from(loads))?;
+        let address = self.address(at, i.mods.space, &mut list)?;
+        let regs = match loads {
+            true => self.load_targets(self.operand(i, 0)?)?.0,
+            false => self.values(self.operand(i, 1)?, ty, &mut list)?,
+        };
+        list.push(Action::Multimem(Box::new(MultimemOp {
+            kind,
+            address,
+            ty,
+            order: i.mods.semantics.unwrap_or(default),
+            scope: i.mods.scope,
+            regs,
+        })));
         self.emit(list, i)
     }
 

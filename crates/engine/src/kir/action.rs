@@ -7,7 +7,7 @@ use cupyrite_ptx::ir::{Op, ShflMode, Space, Special, Type, VoteMode};
 use super::function::BlockId;
 use super::operation::{
     Address, ArgCopy, AtomicOp, BarrierOp, BuiltinArg, BuiltinOp, BulkOp, BulkSide, CallOp, Callee,
-    CopyOp, MbarrierOp, MemOp, ReduxOp, TensorMapOp, TexOp, WarpOp,
+    CopyOp, MbarrierOp, MemOp, MultimemKind, MultimemOp, ReduxOp, TensorMapOp, TexOp, WarpOp,
 };
 use super::register::Reg;
 use crate::semantics::lane::OpFn;
@@ -61,6 +61,8 @@ pub enum Action {
     Store(Box<MemOp>),
     /// `atom`, `red`.
     Atomic(Box<AtomicOp>),
+    /// `multimem.ld_reduce`, `multimem.st`, `multimem.red`.
+    Multimem(Box<MultimemOp>),
     /// `tex`, `tld4`, `txq`, `suld`, `sust`, `sured`, `suq`.
     Texture(Box<TexOp>),
     /// `mbarrier` on an object in memory.
@@ -276,6 +278,12 @@ macro_rules! visit {
                 op.src.$iter().chain(op.src2.$iter()).for_each(|r| f(Read, r));
                 op.dst.$iter().for_each(|r| f(Write, r));
             }
+            Action::Multimem(op) => {
+                address!(op.address);
+                let loads = matches!(op.kind, MultimemKind::LoadReduce { .. });
+                let role = if loads { Write } else { Read };
+                op.regs.$iter().for_each(|r| f(role, r));
+            }
             Action::Texture(op) => {
                 f(Read, $($reference)+ op.object);
                 op.coordinates.$iter().for_each(|r| f(Read, r));
@@ -434,6 +442,7 @@ impl Action {
         match self {
             Action::Atomic(_) | Action::Mbarrier(_) | Action::Nanosleep { .. } => true,
             Action::Load(op) => op.atomic,
+            Action::Multimem(op) => op.kind != MultimemKind::Store,
             _ => false,
         }
     }
@@ -443,6 +452,7 @@ impl Action {
         match self {
             Action::Load(op) | Action::Store(op) => Some(&mut op.address),
             Action::Atomic(op) => Some(&mut op.address),
+            Action::Multimem(op) => Some(&mut op.address),
             _ => None,
         }
     }

@@ -118,6 +118,39 @@ pub struct AtomicOp {
     pub src2: Option<Reg>,
 }
 
+/// What a `multimem` instruction does at the address in the memory of each device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MultimemKind {
+    /// `multimem.ld_reduce`: combines the values; `wide` if in `f32` (`.acc::f32`).
+    LoadReduce {
+        /// The operation.
+        op: AtomOp,
+        /// Whether halves are combined in `f32`.
+        wide: bool,
+    },
+    /// `multimem.st`.
+    Store,
+    /// `multimem.red`.
+    Reduce(AtomOp),
+}
+
+/// `multimem.ld_reduce`, `multimem.st`, `multimem.red`.
+#[derive(Clone, Debug)]
+pub struct MultimemOp {
+    /// What it does.
+    pub kind: MultimemKind,
+    /// Address of the first element, in a mapping of a multicast object.
+    pub address: Address,
+    /// Type of an element.
+    pub ty: Type,
+    /// Memory order.
+    pub order: Semantics,
+    /// Scope of the order, if it is written.
+    pub scope: Option<Scope>,
+    /// Destinations of a load or sources, one per vector element.
+    pub regs: Vec<Reg>,
+}
+
 /// `cp.async`: a copy to shared memory that completes at once.
 #[derive(Clone, Debug)]
 pub struct CopyOp {
@@ -284,6 +317,8 @@ pub struct BulkOp {
     pub multicast: Option<Reg>,
     /// The operation of a reduction, and the type if the instruction names one.
     pub reduce: Option<(AtomOp, Option<Type>)>,
+    /// Whether the other side is an address of a multicast object (`multimem.cp.async.bulk`).
+    pub multimem: bool,
 }
 
 /// An access to a tensor map in memory.

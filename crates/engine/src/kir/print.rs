@@ -22,7 +22,7 @@ use super::action::{Action, LaneOp};
 use super::function::{BlockId, Function, Instruction, Kernel};
 use super::operation::{
     Address, ArgCopy, AtomicOp, BarrierOp, BuiltinArg, BulkSide, Callee, MemOp, MemSpace,
-    TensorMapOp, TexOp,
+    MultimemKind, TensorMapOp, TexOp,
 };
 use super::register::{Fixed, Reg, Source, Uniformity};
 use crate::semantics::lane::Slot;
@@ -180,6 +180,13 @@ impl Function {
                 )
             }
             Action::Atomic(op) => self.atomic(out, op),
+            Action::Multimem(op) => {
+                let (values, address) = (self.operands(&op.regs), self.address(&op.address));
+                match op.kind {
+                    MultimemKind::LoadReduce { .. } => write!(out, "{values} = {opcode} {address}"),
+                    _ => write!(out, "{opcode} {address}, {values}"),
+                }
+            }
             Action::Texture(op) => self.texture(out, op, opcode),
             Action::Mbarrier(op) => {
                 if let Some(dst) = op.dst {

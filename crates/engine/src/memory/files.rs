@@ -67,7 +67,8 @@ pub fn temporary() -> std::io::Result<std::fs::File> {
 pub struct IdentifiedFile {
     /// The file.
     pub file: OwnedFd,
-    pub(crate) label: String,
+    /// The rest of its name.
+    pub label: String,
     /// Its size in bytes.
     pub size: u64,
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::files;
+use super::multicast::Multicast;
 use super::pages::{self, Pages};
 use super::{AddressSpace, Backing, MemoryError, Reach, Region, RegionEntry, RegionKind};
 
@@ -36,6 +37,12 @@ impl Physical {
     /// The tag it was created with.
     pub fn tag(&self) -> u64 {
         self.tag
+    }
+
+    /// Bytes from `offset` on at addresses of their own, for the device. `None` if the mapping fails.
+    pub(super) fn window(&self, offset: u64, size: u64) -> Option<Pages> {
+        let pages = Pages::reserve(size, 4096)?;
+        pages::open_window(pages.base(), size, self.file.as_raw_fd(), offset).then_some(pages)
     }
 
     /// A descriptor of the file for another process, owned by the caller.
@@ -69,15 +76,57 @@ impl Drop for Physical {
     }
 }
 
-/// Physical memory mapped at an address.
+/// What can be mapped at an address.
+#[derive(Clone)]
+pub enum Mappable {
+    /// Physical memory.
+    Physical(Arc<Physical>),
+    /// A multicast object. The host cannot access such a mapping, and it is no region: only `multimem` instructions use
+    /// it.
+    Multicast(Arc<Multicast>),
+}
+
+impl Mappable {
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        match self {
+            Mappable::Physical(physical) => physical.size(),
+            Mappable::Multicast(object) => object.size(),
+        }
+    }
+
+    /// The tag it was created with.
+    pub fn tag(&self) -> u64 {
+        match self {
+            Mappable::Physical(physical) => physical.tag(),
+            Mappable::Multicast(object) => object.tag(),
+        }
+    }
+}
+
+impl From<&Arc<Physical>> for Mappable {
+    fn from(physical: &Arc<Physical>) -> Self {
+        Mappable::Physical(physical.clone())
+    }
+}
+
+impl From<&Arc<Multicast>> for Mappable {
+    fn from(object: &Arc<Multicast>) -> Self {
+        Mappable::Multicast(object.clone())
+    }
+}
+
+/// Physical memory or a multicast object mapped at an address.
 #[derive(Clone)]
 pub struct Mapping {
     /// First address.
     pub base: u64,
     /// Size in bytes.
     pub size: u64,
-    /// The mapped memory.
-    pub physical: Arc<Physical>,
+    /// What is mapped.
+    pub memory: Mappable,
+    /// Offset of the first byte in it.
+    pub offset: u64,
     /// The devices that may access it.
     pub reach: Reach,
     /// Id of the region, unique over the life of the process.
@@ -228,24 +277,25 @@ impl AddressSpace {
         (addr - base < r.size).then_some((base, r.size))
     }
 
-    /// Maps `size` bytes of `physical`, from `offset` on, at `addr`. No device has access yet.
+    /// Maps `size` bytes of `memory`, from `offset` on, at `addr`. No device has access yet.
     ///
     /// # Errors
-    /// [`MemoryError::InvalidRequest`] if the range exceeds the physical memory, [`MemoryError::NotAllocated`] if it
+    /// [`MemoryError::InvalidRequest`] if the range exceeds the memory, [`MemoryError::NotAllocated`] if it
     /// does not lie in one reservation, [`MemoryError::Overlap`] if something is mapped there,
     /// [`MemoryError::OutOfMemory`] if the mapping fails.
     pub fn map(
         &self,
         addr: u64,
         size: u64,
-        physical: &Arc<Physical>,
+        memory: impl Into<Mappable>,
         offset: u64,
     ) -> Result<(), MemoryError> {
+        let memory = memory.into();
         if size == 0
             || !(addr | size | offset).is_multiple_of(4096)
             || offset
                 .checked_add(size)
-                .is_none_or(|end| end > physical.size)
+                .is_none_or(|end| end > memory.size())
         {
             return Err(MemoryError::InvalidRequest);
         }
@@ -286,14 +336,21 @@ impl AddressSpace {
             false
         });
         heap.limbo.extend(rests);
-        if !pages::open_window(addr, size, physical.file.as_raw_fd(), offset) {
-            return Err(MemoryError::OutOfMemory);
+        match &memory {
+            Mappable::Physical(physical) => {
+                if !pages::open_window(addr, size, physical.file.as_raw_fd(), offset) {
+                    return Err(MemoryError::OutOfMemory);
+                }
+            }
+            // An earlier mapping there may still be accessible.
+            Mappable::Multicast(_) => pages::close_window(addr, size),
         }
         drop(heap);
         let mapping = Mapping {
             base: addr,
             size,
-            physical: physical.clone(),
+            memory,
+            offset,
             reach: Reach::NONE,
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
         };
@@ -324,15 +381,18 @@ impl AddressSpace {
         }
         let starts = exactly(&reservation.mappings, addr, size).ok_or(MemoryError::NotMapped)?;
         let mut regions = self.regions.write();
-        let mut removed = Vec::new();
+        let (mut removed, mut objects) = (Vec::new(), Vec::new());
         for start in starts {
             if let Some(m) = reservation.mappings.remove(&start) {
                 regions.remove(&start);
-                removed.push(RegionEntry {
-                    region: window(m.base, m.size, Reach::NONE, m.id),
-                    backing: Backing::Window(m.physical),
-                    capacity: 0,
-                });
+                match m.memory {
+                    Mappable::Physical(physical) => removed.push(RegionEntry {
+                        region: window(m.base, m.size, Reach::NONE, m.id),
+                        backing: Backing::Window(physical),
+                        capacity: 0,
+                    }),
+                    Mappable::Multicast(object) => objects.push(object),
+                }
             }
         }
         self.generation.fetch_add(1, Ordering::SeqCst);
@@ -340,6 +400,8 @@ impl AddressSpace {
         // Under the reservation lock, so that nothing can be mapped there before the old mapping is queued for release.
         self.heap.lock().limbo.extend(removed);
         drop(reservations);
+        // The last use of an object unbinds its memory, which takes these locks.
+        drop(objects);
         self.reclaim();
         Ok(())
     }
@@ -366,7 +428,7 @@ impl AddressSpace {
                 continue;
             };
             m.reach = change(m.reach);
-            if m.reach.is_none() {
+            if m.reach.is_none() || matches!(m.memory, Mappable::Multicast(_)) {
                 regions.remove(&start);
             } else {
                 let region = window(m.base, m.size, m.reach, m.id);

@@ -12,6 +12,7 @@ use super::lanes::lanes;
 use super::mbarrier;
 use super::memory::model::{AccessKind, AccessRequest, Admitted, MemoryModel, admit};
 use super::memory::{ResolvedAddress, addresses, host, refused, resolve};
+use super::multimem;
 use crate::address_windows::mapped;
 use crate::bytecode::Inst;
 use crate::fault::{FaultKind, LaneFault};
@@ -262,6 +263,10 @@ fn memory(
     let loads = op.direction == BulkDirection::Load;
     let (our_kind, their_kind) = kinds(loads, op.reduce.is_some());
     let ours = range(cx, inst, lane, (&op.shared, shared), (size, UNIT), our_kind)?;
+    if op.multimem {
+        multicast(cx, inst, lane, op, ours, other.1, size)?;
+        return Ok(size.into());
+    }
     let theirs = range(cx, inst, lane, other, (size, UNIT), their_kind)?;
     match op.reduce {
         Some((reduce, Some(ty))) => reduce_elements(reduce, ty, theirs, ours, size.into()),
@@ -277,6 +282,46 @@ fn memory(
         }
     }
     Ok(size.into())
+}
+
+/// A copy or reduction of `size` bytes at `from` to an address of a multicast object.
+fn multicast(
+    cx: &mut Context<'_, impl MemoryModel>,
+    inst: &Inst,
+    lane: usize,
+    op: &BulkOp,
+    from: u64,
+    to: u64,
+    size: u32,
+) -> ExecResult {
+    let kind = match op.reduce {
+        Some(_) => AccessKind::Atomic,
+        None => AccessKind::Store,
+    };
+    let mut done = 0;
+    while done < u64::from(size) {
+        let rest = size - done as u32;
+        let window = multimem::window(cx, lane, to + done, rest, UNIT, true)?;
+        // A window ends where other memory is bound, at a multiple of a page.
+        let part = window.size.min(rest.into());
+        for &memory in &window.memory {
+            let place = (MemSpace::Global, memory);
+            admit_range(cx, inst, 1 << lane, place, part as u32, kind)?;
+        }
+        for &memory in &window.memory {
+            match op.reduce {
+                Some((reduce, Some(ty))) => {
+                    reduce_elements(reduce, ty, memory, from + done, part);
+                }
+                Some((_, None)) => return Err(illegal(lane, "a bulk reduction without a type")),
+                // SAFETY: the source was checked by the caller, the window contains the destination, and the pin of the launch
+                // keeps its memory.
+                None => unsafe { host::copy(from + done, memory, part) },
+            }
+        }
+        done += part;
+    }
+    Ok(())
 }
 
 /// Combines each element at `from` with that at `to`.

@@ -24,6 +24,7 @@ mod launch_config;
 mod launch_state;
 pub mod mbarrier;
 pub mod memory;
+pub mod multimem;
 mod printf;
 pub mod tensor_map;
 pub mod texture;

@@ -110,6 +110,35 @@ pub fn combine(op: AtomOp, ty: Type, old: u64, v: u64, v2: u64) -> u64 {
     }
 }
 
+/// Combines the values of an element in the memory of several devices, in their order; zero if there are none. `wide` adds
+/// halves in `f32` and rounds once (`.acc::f32`).
+pub fn combine_all(op: AtomOp, ty: Type, wide: bool, values: &[u64]) -> u64 {
+    if !wide {
+        let values = values.iter().copied();
+        return values.reduce(|a, b| combine(op, ty, a, b, 0)).unwrap_or(0);
+    }
+    let brain = matches!(ty, Type::BF16 | Type::BF16x2);
+    let sum = |shift: u32| {
+        let half = |v: &u64| {
+            let bits = (v >> shift) as u16;
+            match brain {
+                true => bf16::from_bits(bits).to_f32(),
+                false => f16::from_bits(bits).to_f32(),
+            }
+        };
+        // Not from zero, which would change the sign of a sum of negative zeros.
+        let sum = values.iter().map(half).reduce(|a, b| a + b).unwrap_or(0.0);
+        match brain {
+            true => bf16::from_f32(sum).to_bits(),
+            false => f16::from_f32(sum).to_bits(),
+        }
+    };
+    match ty {
+        Type::F16x2 | Type::BF16x2 => u64::from(sum(0)) | u64::from(sum(16)) << 16,
+        _ => u64::from(sum(0)),
+    }
+}
+
 fn pick<T: Ord>(max: bool, a: T, b: T) -> T {
     if max { a.max(b) } else { a.min(b) }
 }

@@ -9,6 +9,7 @@ mod harness;
 mod instruction_table;
 mod memory;
 mod memory_model;
+mod multimem;
 mod mutations;
 mod runtime_calls;
 mod sleep;

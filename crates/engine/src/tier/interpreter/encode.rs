@@ -86,6 +86,7 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
         warps: Vec::new(),
         mem: Vec::new(),
         atomics: Vec::new(),
+        multimem: Vec::new(),
         textures: Vec::new(),
         mbarriers: Vec::new(),
         copies: Vec::new(),
@@ -371,6 +372,7 @@ impl Encoder<'_> {
                 inst.target = add(&mut self.program.atomics, *op);
                 inst
             }
+            Action::Multimem(op) => table(InstKind::Multimem, add(&mut p.multimem, *op)),
             Action::Texture(op) => table(InstKind::Texture, add(&mut p.textures, *op)),
             Action::Mbarrier(op) => {
                 let mut inst = self.memory(InstKind::Mbarrier, &op.address);

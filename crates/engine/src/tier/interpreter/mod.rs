@@ -21,8 +21,8 @@ use crate::run::memory::model::MemoryModel;
 use crate::run::memory::{fast, general, splat32, splat64};
 use crate::run::warp::{FUEL, FragmentState, SPIN_COST, Warp};
 use crate::run::{
-    atomics, block_barrier, builtins, bulk_copy, calls, cluster_state, mbarrier, tensor_map,
-    texture, warp_collectives, warp_functions,
+    atomics, block_barrier, builtins, bulk_copy, calls, cluster_state, mbarrier, multimem,
+    tensor_map, texture, warp_collectives, warp_functions,
 };
 
 /// The first tier, and the reference for the others.
@@ -243,6 +243,7 @@ unsafe fn run_body<const V3: bool>(
                 InstKind::Ld => check!(general::load(cx, w, regs, inst, active)),
                 InstKind::St => check!(general::store(cx, w, regs, inst, active)),
                 InstKind::Atom => check!(atomics::atomic(cx, w, regs, inst, active)),
+                InstKind::Multimem => check!(multimem::run(cx, regs, inst, active)),
                 InstKind::Texture => check!(texture::run(cx, regs, inst, active)),
                 InstKind::Mbarrier => check!(mbarrier::run(cx, regs, inst, active)),
                 InstKind::PendingCount => mbarrier::pending_count(regs, inst, active),
