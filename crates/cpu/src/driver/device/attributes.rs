@@ -8,6 +8,7 @@ use cupyrite_sys::driver::{CUdevice_attribute as A, CUmemAllocationHandleType};
 use crate::driver::device::Device;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
+use crate::driver::memory::decompress;
 
 /// The PCI domain of CPU devices.
 pub(crate) const PCI_DOMAIN: i32 = 0xC0DE;
@@ -222,12 +223,13 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         // The device has no NUMA node of its own (-1); the host node is the first one.
         A::CU_DEVICE_ATTRIBUTE_NUMA_CONFIG => 0,
         A::CU_DEVICE_ATTRIBUTE_NUMA_ID => -1,
-        A::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED | A::CU_DEVICE_ATTRIBUTE_MPS_ENABLED => 0,
+        A::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED => device.has_multicast().into(),
+        A::CU_DEVICE_ATTRIBUTE_MPS_ENABLED => 0,
         A::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID => 0,
         A::CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED
-        | A::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK
-        | A::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH
         | A::CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED => 0,
+        A::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK => decompress::ALGORITHMS as i32,
+        A::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH => decompress::MAXIMUM_LENGTH as i32,
         A::CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID
         | A::CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED => 0,
         // Memory mapping and pools on NUMA nodes of the host.

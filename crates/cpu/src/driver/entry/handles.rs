@@ -52,6 +52,7 @@ pub(crate) enum HandleKind {
     DeviceStream,
     /// An event that a kernel created.
     DeviceEvent,
+    Multicast,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -82,6 +83,7 @@ impl std::fmt::Display for HandleKind {
             HandleKind::GraphicsResource => "graphics resource",
             HandleKind::DeviceStream => "stream of a kernel",
             HandleKind::DeviceEvent => "event of a kernel",
+            HandleKind::Multicast => "multicast object",
         })
     }
 }

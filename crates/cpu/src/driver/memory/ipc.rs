@@ -575,7 +575,7 @@ driver_entry_points! {
         // The descriptor is passed as a pointer.
         let descriptor = i32::try_from(descriptor).map_err(|_| Code::INVALID_VALUE)?;
         let (imported, kind) = import_pool(descriptor)?;
-        pool::install(out, kind, 0, Sharing::Imported(Arc::new(imported)))
+        pool::install(out, kind, (0, false), Sharing::Imported(Arc::new(imported)))
     }
     fn pool_export_pointer "cuMemPoolExportPointer" (out: u64, address: u64) {
         non_null(out)?;

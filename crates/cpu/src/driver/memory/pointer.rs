@@ -10,6 +10,7 @@ use crate::driver::entry::caller_memory::{get, get_array, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, handle_of};
+use crate::driver::memory::decompress;
 use crate::driver::memory::ipc;
 use crate::driver::memory::pool;
 use crate::driver::memory::space::space;
@@ -136,7 +137,9 @@ fn query(
         Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => Word(0),
         Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => Word(access_flags(context, region)),
         Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => Long(pool::pool_of(region)),
-        Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Word(0),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => {
+            Word(decompress::is_capable(region).into())
+        }
         Attribute::CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL => Word(u32::MAX),
         _ => return Err(Code::INVALID_VALUE),
     })

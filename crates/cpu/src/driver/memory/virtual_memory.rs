@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Weak};
 
-use cupyrite_engine::memory::{Access, MemoryError, Physical, Region, RegionKind};
+use cupyrite_engine::memory::{Access, Mappable, MemoryError, Physical, Region, RegionKind};
 use cupyrite_sys::driver::{
     self as sys, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationProp,
     CUmemAllocationType, CUmemLocation, CUmemLocationType,
@@ -18,12 +18,13 @@ use crate::driver::entry::caller_memory::{Kept, get, get_array, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
+use crate::driver::memory::multicast;
 use crate::driver::memory::pool;
 use crate::driver::memory::pool::access_of;
 use crate::driver::memory::space::space;
 
 /// Granularity of sizes, offsets and addresses in bytes, as on GPUs.
-const GRANULARITY: u64 = 2 << 20;
+pub(crate) const GRANULARITY: u64 = 2 << 20;
 const PINNED: CUmemAllocationType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
 const MANAGED: CUmemAllocationType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
 const DEVICE: CUmemLocationType = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
@@ -93,7 +94,10 @@ fn release(handle: u64) -> Res {
 }
 
 fn properties_at(address: u64) -> Option<CUmemAllocationProp> {
-    let tag = space().mapping_at(address)?.physical.tag();
+    let Mappable::Physical(memory) = space().mapping_at(address)?.memory else {
+        return None;
+    };
+    let tag = memory.tag();
     let mut guard = ALLOCATIONS.lock();
     Some(guard.get_or_insert_default().get(&tag)?.properties.0)
 }
@@ -119,6 +123,14 @@ pub(crate) fn handle_types(region: &Region) -> u64 {
     properties_at(region.base).map_or(0, |p| p.requestedHandleTypes.0.into())
 }
 
+/// `CUmemAllocationProp.allocFlags.usage` of a mapping's memory; zero for regions that are not mappings.
+pub(crate) fn usage(region: &Region) -> u16 {
+    if region.kind != RegionKind::Virtual {
+        return 0;
+    }
+    properties_at(region.base).map_or(0, |p| p.allocFlags.usage)
+}
+
 /// The mapping that contains `address`, including one that no device may access.
 pub(crate) fn region_at(address: u64) -> Option<Region> {
     let m = space().mapping_at(address)?;
@@ -131,6 +143,22 @@ pub(crate) fn region_at(address: u64) -> Option<Region> {
         owner: 0,
         reach: m.reach,
     })
+}
+
+/// The memory of a handle, the device that it belongs to (`None` for the host's), and the handle types as which it can be
+/// exported.
+pub(crate) fn of_handle(handle: u64) -> Option<(Arc<Physical>, Option<i32>, u32)> {
+    let memory = with_allocation(handle, |a| a.memory.upgrade().ok_or(Code::INVALID_VALUE)).ok()?;
+    let (device, handle_types) = kind_of(memory.tag())?;
+    Some((memory, device, handle_types))
+}
+
+/// The device of memory with this tag (`None` for the host's), and its handle types.
+pub(crate) fn kind_of(tag: u64) -> Option<(Option<i32>, u32)> {
+    let mut guard = ALLOCATIONS.lock();
+    let properties = guard.get_or_insert_default().get(&tag)?.properties.0;
+    let device = (!is_of_host(&properties)).then(|| pool::location_id(&properties.location));
+    Some((device, properties.requestedHandleTypes.0))
 }
 
 /// Whether the memory is the host's.
@@ -196,6 +224,8 @@ fn set_access(address: u64, size: u64, descriptions: u64, count: u64) -> Res {
             _ => return Err(Code::INVALID_VALUE),
         }
     }
+    let devices: Vec<i32> = changes.iter().map(|c| c.0).collect();
+    multicast::check_access(address, size, &devices)?;
     space()
         .set_mapping_reach(address, size, |reach| {
             changes.iter().fold(reach, |r, &(d, a)| r.with(d, a))
@@ -237,11 +267,17 @@ driver_entry_points! {
         put(out, handle).inspect_err(|_| { let _ = release(handle); })
     }
     fn mem_release "cuMemRelease" (handle: u64) {
-        release(handle)
+        multicast::release(handle).map_or_else(|| release(handle), Ok)
     }
     fn mem_retain "cuMemRetainAllocationHandle" (out: u64, address: u64) {
         non_null(out)?;
-        let memory = space().mapping_at(address).ok_or(Code::INVALID_VALUE)?.physical;
+        let memory = match space().mapping_at(address).ok_or(Code::INVALID_VALUE)?.memory {
+            Mappable::Physical(memory) => memory,
+            Mappable::Multicast(object) => {
+                let handle = multicast::retain(object)?;
+                return put(out, handle).inspect_err(|_| { let _ = multicast::release(handle); });
+            }
+        };
         let handle = handle_of(HandleKind::Memory, memory.tag());
         {
             let mut guard = ALLOCATIONS.lock();
@@ -260,8 +296,11 @@ driver_entry_points! {
         if flags != 0 || size == 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let memory = with_allocation(handle, |a| a.memory.upgrade().ok_or(Code::INVALID_VALUE))?;
-        space().map(address, size, &memory, offset).map_err(code)
+        let memory = match multicast::mappable(handle) {
+            Some(object) => object?,
+            None => Mappable::Physical(with_allocation(handle, |a| a.memory.upgrade().ok_or(Code::INVALID_VALUE))?),
+        };
+        space().map(address, size, memory, offset).map_err(code)
     }
     fn mem_unmap "cuMemUnmap" (address: u64, size: u64) {
         space().unmap(address, size).map_err(code)
@@ -295,14 +334,18 @@ driver_entry_points! {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let memory = with_allocation(handle, |a| {
+        let object = multicast::export(handle, kind).transpose()?;
+        let memory = || with_allocation(handle, |a| {
             // Only as the handle type that it was created for.
             if kind != DESCRIPTOR || a.properties.0.requestedHandleTypes.0 & kind == 0 {
                 return Err(Code::INVALID_VALUE);
             }
             a.memory.upgrade().ok_or(Code::INVALID_VALUE)
-        })?;
-        let descriptor = memory.export().map_err(code)?;
+        });
+        let descriptor = match object {
+            Some(descriptor) => descriptor,
+            None => memory()?.export().map_err(code)?,
+        };
         put(out, descriptor.as_raw_fd())?;
         // The caller owns the descriptor.
         let _ = descriptor.into_raw_fd();
@@ -315,6 +358,10 @@ driver_entry_points! {
         }
         // The descriptor is passed as a pointer.
         let descriptor = i32::try_from(descriptor).map_err(|_| Code::INVALID_VALUE)?;
+        if let Some(object) = multicast::import(descriptor) {
+            let handle = object?;
+            return put(out, handle).inspect_err(|_| { let _ = multicast::release(handle); });
+        }
         let (memory, label) = space().import_physical(descriptor, fresh_id()).map_err(code)?;
         let mut properties = CUmemAllocationProp {
             r#type: PINNED,

@@ -21,7 +21,10 @@ fn every_entry_point_exists() {
     }
     assert!(get_proc(c"cuNoSuchFunction").is_null());
     ok!("cuInit", 0);
-    assert_eq!(cu!("cuMulticastCreate", 0u64, 0u64), Code::NOT_SUPPORTED.0);
+    assert_eq!(
+        cu!("cuEGLStreamConsumerConnect", 0u64, 0u64),
+        Code::NOT_SUPPORTED.0
+    );
     assert!(implemented().count() > 250);
     for name in implemented() {
         let known = cupyrite_sys::driver::ENTRY_POINTS

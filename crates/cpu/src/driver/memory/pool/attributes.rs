@@ -90,8 +90,7 @@ pub(super) fn attribute(pool: &Pool, attribute: Attribute, out: u64) -> Res {
         } else {
             pool.most
         }),
-        // Hardware decompression.
-        Attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => word(0),
+        Attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => word(pool.decompress.into()),
         Attribute::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID => Err(Code::NOT_SUPPORTED),
         _ => Err(Code::INVALID_VALUE),
     }

@@ -137,7 +137,8 @@ driver_entry_points! {
         let props = get::<CUmemPoolProps>(props)?;
         let kind = pool_kind(props.allocType, &props.location)?;
         capture_state::reject_if_capturing()?;
-        install(out, kind, props.maxSize as u64, Sharing::of(props.handleTypes.0, kind)?)
+        let decompress = u32::from(props.usage) & sys::CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS != 0;
+        install(out, kind, (props.maxSize as u64, decompress), Sharing::of(props.handleTypes.0, kind)?)
     }
     fn pool_destroy "cuMemPoolDestroy" (pool: u64) {
         if find(pool)?.is_default {

@@ -59,6 +59,8 @@ pub(crate) struct Pool {
     is_default: bool,
     /// Maximum bytes of live allocations, or zero for no limit.
     most: u64,
+    /// Whether its memory can take part in decompressions.
+    decompress: bool,
     pub(crate) sharing: Sharing,
     state: Mutex<PoolState>,
 }
@@ -155,7 +157,13 @@ impl PoolState {
 }
 
 impl Pool {
-    fn new(id: u64, kind: PoolKind, is_default: bool, most: u64, sharing: Sharing) -> Arc<Pool> {
+    fn new(
+        id: u64,
+        kind: PoolKind,
+        is_default: bool,
+        (most, decompress): (u64, bool),
+        sharing: Sharing,
+    ) -> Arc<Pool> {
         context::on_synchronize(trim_all);
         let reach = match kind {
             (PoolLocation::Device(device), RegionKind::Device) => Reach::of(device),
@@ -166,6 +174,7 @@ impl Pool {
             kind,
             is_default,
             most,
+            decompress,
             state: Mutex::new(PoolState {
                 reuse: [1; 3],
                 release_threshold: 0,
@@ -200,7 +209,7 @@ fn chosen(kind: PoolKind) -> (u64, u64) {
         .or_insert_with(|| {
             let id = fresh_id();
             (
-                POOLS.insert(id, Pool::new(id, kind, true, 0, Sharing::No)),
+                POOLS.insert(id, Pool::new(id, kind, true, (0, false), Sharing::No)),
                 0,
             )
         });
@@ -434,13 +443,14 @@ pub(crate) fn kind_from_words([place, kind]: [u64; 2]) -> Res<PoolKind> {
     }
 }
 
-/// Registers a pool and writes its handle to the caller.
+/// Registers a pool and writes its handle to the caller. The limits are its maximum size, and whether its memory can take
+/// part in decompressions.
 ///
 /// # Errors
 /// `INVALID_VALUE` if that write fails.
-pub(crate) fn install(out: u64, kind: PoolKind, most: u64, sharing: Sharing) -> Res {
+pub(crate) fn install(out: u64, kind: PoolKind, limits: (u64, bool), sharing: Sharing) -> Res {
     let id = fresh_id();
-    let handle = POOLS.insert(id, Pool::new(id, kind, false, most, sharing));
+    let handle = POOLS.insert(id, Pool::new(id, kind, false, limits, sharing));
     put(out, handle).inspect_err(|_| {
         let _ = POOLS.remove(handle);
     })
@@ -510,6 +520,13 @@ pub(crate) fn handle_types(region: &Region) -> u64 {
         .get_or_insert_default()
         .get(&region.id)
         .map_or(0, |m| m.pool.sharing.handle_types().into())
+}
+
+/// Whether the region's pool was created for decompression.
+pub(crate) fn can_decompress(region: &Region) -> bool {
+    let mut members = MEMBERS.lock();
+    let member = members.get_or_insert_default().get(&region.id);
+    member.is_some_and(|m| m.pool.decompress)
 }
 
 /// The device of the region's pool.
