@@ -20,6 +20,11 @@ COMMANDS = {
         "[--device DEVICE] PROGRAM ...",
         "run a program in which all that loads the CUDA driver finds the device",
     ),
+    "coredump": (
+        "coredump",
+        "FILE [--json] [--memory ADDRESS [BYTES]]",
+        "print a core dump of the CPU device: the fault, the launch, the memory",
+    ),
     "explain": (
         "explain",
         "STATUS | TOPIC",

@@ -34,12 +34,35 @@ pub struct Fault {
     pub kind: FaultKind,
     /// Report of several lines; empty for [`FaultKind::Cancelled`].
     pub report: String,
+    /// The instruction and the thread; `None` for a fault without a thread.
+    pub place: Option<Box<FaultPlace>>,
+}
+
+/// Where a kernel failed.
+#[derive(Clone, Debug)]
+pub struct FaultPlace {
+    /// The thread.
+    pub at: Coordinates,
+    /// Function of the instruction: the kernel or one that it calls.
+    pub function: String,
+    /// Opcode of the instruction with its modifiers.
+    pub opcode: String,
+    /// Line of the PTX.
+    pub line: u32,
+    /// `file:line` of the source, if known.
+    pub source: Option<String>,
+    /// Address of a refused memory access.
+    pub address: Option<u64>,
 }
 
 impl Fault {
     /// A fault without a thread.
     pub fn plain(kind: FaultKind, report: String) -> Self {
-        Self { kind, report }
+        Self {
+            kind,
+            report,
+            place: None,
+        }
     }
 }
 

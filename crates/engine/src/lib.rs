@@ -33,7 +33,7 @@ pub mod texture;
 mod tier;
 
 pub use cupyrite_ptx::ir::{Scope, Semantics};
-pub use fault::{Fault, FaultDetail, FaultKind, LaneFault};
+pub use fault::{Coordinates, Fault, FaultDetail, FaultKind, FaultPlace, LaneFault};
 pub use launch::{launch, launch_clusters, launch_with};
 pub use limits::{MAX_SHARED, MAX_THREADS, RESERVED_SHARED};
 pub use load::{

@@ -22,6 +22,8 @@ static FILES: &[&[EntryPoint]] = &[
     super::device::ENTRIES,
     super::device::peers::ENTRIES,
     super::context::entries::ENTRIES,
+    super::coredump::ENTRIES,
+    super::coredump::PROCESS_ENTRIES,
     super::context::green::entries::ENTRIES,
     super::context::green::resource::ENTRIES,
     super::memory::allocation::ENTRIES,

@@ -10,6 +10,7 @@
 mod array;
 mod checkpoint;
 mod context;
+mod coredump;
 mod device;
 mod device_runtime;
 mod entry;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::virtual_memory::Physical;
-use super::{AddressSpace, Backing, MemoryError, RegionKind, files};
+use super::{AddressSpace, Backing, MemoryError, Region, RegionKind, files};
 
 /// Unit of copies; blocks of zeros occupy no room in the file.
 const STEP: u64 = 1 << 20;
@@ -92,6 +92,12 @@ impl SavedMemory {
 }
 
 impl AddressSpace {
+    /// All live regions, by address.
+    pub fn regions(&self) -> Vec<Region> {
+        let regions = self.regions.read();
+        regions.values().map(|e| e.region).collect()
+    }
+
     /// Saves device memory to the file, releases it, and blocks accesses until [`Self::restore`].
     ///
     /// Page-locked host memory stays. Nothing changes on an error.

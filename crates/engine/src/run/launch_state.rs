@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use super::aligned::Line;
 use super::block_state::BlockState;
 use crate::bytecode::Program;
-use crate::fault::{Fault, FaultKind, LaneFault};
-use crate::fault_report::report;
+use crate::fault::{Fault, FaultDetail, FaultKind, FaultPlace, LaneFault};
+use crate::fault_report::{report, source_line};
 use crate::memory::{AddressSpace, Viewer};
 use crate::runtime_calls::DeviceRuntime;
 
@@ -109,9 +109,22 @@ impl Launch<'_> {
         let mut slot = self.fault.lock();
         if slot.is_none() {
             let at = block.coordinates(self.block, warp, fault.lane);
+            let origin = self.program.origin(pc);
+            let place = FaultPlace {
+                at,
+                function: self.program.function_at(pc).unwrap_or("?").to_owned(),
+                opcode: origin.map_or("?", |o| &*o.opcode).to_owned(),
+                line: origin.map_or(0, |o| o.line),
+                source: origin.and_then(|o| source_line(self.program, o)),
+                address: match fault.detail {
+                    FaultDetail::Access { address, .. } => Some(address),
+                    FaultDetail::Text(_) => None,
+                },
+            };
             *slot = Some(Fault {
                 kind: fault.kind,
                 report: report(self.program, self.space, &self.viewer, pc, at, fault),
+                place: Some(Box::new(place)),
             });
         }
         self.stopped.store(true, Ordering::Relaxed);

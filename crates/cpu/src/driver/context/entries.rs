@@ -14,6 +14,7 @@ use super::{
 };
 use crate::driver::array;
 use crate::driver::array::texture;
+use crate::driver::coredump;
 use crate::driver::device;
 use crate::driver::device::peers;
 use crate::driver::entry::Res;
@@ -126,7 +127,22 @@ fn create(out: u64, flags: u32, ordinal: i32, api_version: u32) -> Res {
     non_null(out)?;
     check_flags(flags)?;
     device::by_ordinal(ordinal)?;
+    /// Enables core dumps on exceptions; the other flag, with a pipe, implies it and is not reported.
+    const COREDUMP: u32 = sys::CUctx_flags::CU_CTX_COREDUMP_ENABLE.0;
+    const USER_COREDUMP: u32 = sys::CUctx_flags::CU_CTX_USER_COREDUMP_ENABLE.0;
+    let user = flags & USER_COREDUMP != 0;
+    let flags = if user {
+        flags & !USER_COREDUMP | COREDUMP
+    } else {
+        flags
+    };
+    if user {
+        coredump::enable_user_trigger();
+    }
     let context = Context::new(ordinal, false, flags, api_version);
+    if flags & COREDUMP != 0 {
+        context.coredump.enable();
+    }
     let entry = StackEntry {
         context: context.clone(),
         green: None,

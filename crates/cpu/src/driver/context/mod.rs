@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::driver::checkpoint::control;
 use crate::driver::context::printf::PrintfBuffer;
 use crate::driver::context::running::{RunningWork, WorkGuard};
+use crate::driver::coredump::{ContextSettings, pipe};
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
@@ -61,12 +62,15 @@ pub(crate) struct Context {
     shared_config: AtomicU32,
     /// Launches by kernels that have not completed.
     pub(crate) pending_launches: AtomicU64,
+    /// What it has set for core dumps.
+    pub(crate) coredump: ContextSettings,
 }
 
 impl Context {
     fn new(device: i32, primary: bool, flags: u32, api_version: u32) -> Arc<Context> {
         if !primary {
             control::listen();
+            pipe::listen();
         }
         let id = fresh_id();
         let context = Arc::new(Context {
@@ -88,6 +92,7 @@ impl Context {
             cache_config: AtomicU32::new(0),
             shared_config: AtomicU32::new(1),
             pending_launches: AtomicU64::new(0),
+            coredump: ContextSettings::default(),
         });
         context.set_default_limits();
         CONTEXTS.insert(id, context.clone());
@@ -253,8 +258,10 @@ impl Context {
             self.cancel.store(false, Ordering::SeqCst);
             self.sticky.store(0, Ordering::SeqCst);
             self.set_default_limits();
+            self.coredump.reset();
             self.active.store(true, Ordering::SeqCst);
             control::listen();
+            pipe::listen();
         }
     }
 }

@@ -53,6 +53,7 @@ pub(crate) enum HandleKind {
     /// An event that a kernel created.
     DeviceEvent,
     Multicast,
+    CoredumpCallback,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -84,6 +85,7 @@ impl std::fmt::Display for HandleKind {
             HandleKind::DeviceStream => "stream of a kernel",
             HandleKind::DeviceEvent => "event of a kernel",
             HandleKind::Multicast => "multicast object",
+            HandleKind::CoredumpCallback => "core dump callback",
         })
     }
 }

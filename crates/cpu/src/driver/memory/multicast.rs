@@ -42,7 +42,7 @@ impl Device {
 }
 
 /// An object created by `cuMulticastCreate`.
-struct Entry {
+struct CreatedObject {
     /// Dropped with its last handle and mapping.
     object: Weak<Multicast>,
     handle_types: u64,
@@ -51,11 +51,11 @@ struct Entry {
 }
 
 /// By the id in the handle and in the object's tag.
-static OBJECTS: Mutex<Option<HashMap<u64, Entry>>> = Mutex::new(None);
+static OBJECTS: Mutex<Option<HashMap<u64, CreatedObject>>> = Mutex::new(None);
 
 fn with_entry<T>(
-    matches: impl Fn(u64, &Entry) -> bool,
-    f: impl FnOnce(&mut Entry) -> T,
+    matches: impl Fn(u64, &CreatedObject) -> bool,
+    f: impl FnOnce(&mut CreatedObject) -> T,
 ) -> Option<T> {
     let mut guard = OBJECTS.lock();
     let all = guard.get_or_insert_default();
@@ -65,7 +65,7 @@ fn with_entry<T>(
 }
 
 /// Whether an entry has live handles of this value.
-fn is(handle: u64) -> impl Fn(u64, &Entry) -> bool {
+fn is(handle: u64) -> impl Fn(u64, &CreatedObject) -> bool {
     move |tag, e| e.held.is_some() && handle_of(HandleKind::Multicast, tag) == handle
 }
 
@@ -375,7 +375,7 @@ driver_entry_points! {
         whole(&[("prop.size", size)])?;
         let object = space().create_multicast(size, prop.numDevices, fresh_id()).map_err(|_| Code::INVALID_VALUE)?;
         let tag = object.tag();
-        let entry = Entry {
+        let entry = CreatedObject {
             object: Arc::downgrade(&object),
             handle_types: prop.handleTypes,
             held: Some((object, 1)),

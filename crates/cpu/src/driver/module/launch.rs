@@ -8,6 +8,7 @@ use cupyrite_engine::{Bounds, DeviceRuntime, FaultKind, GraphLauncher, Kernel, l
 
 use crate::driver::context::activity::RunningKernel;
 use crate::driver::context::{Context, green};
+use crate::driver::coredump::{self, FailedLaunch};
 use crate::driver::device::attributes::{MAX_BLOCK, MAX_GRID, MAX_THREADS_PER_BLOCK};
 use crate::driver::device::peers;
 use crate::driver::device_runtime;
@@ -206,11 +207,23 @@ impl Launch {
             None => cupyrite_engine::launch(kernel, &engine_config),
         };
         outcome.map_err(|fault| {
+            let status = code_of(&fault.kind);
             if !fault.report.is_empty() && !context.has_failed() {
                 eprintln!("{}", fault.report.trim_end());
                 logs::message(Level::Error, &fault.report);
+                let failed = FailedLaunch {
+                    fault: &fault,
+                    status,
+                    kernel: &kernel.name,
+                    grid: config.grid,
+                    block: config.block,
+                    cluster: self.cluster,
+                    dynamic_shared: config.dynamic_shared,
+                    parameters: params,
+                };
+                coredump::on_exception(context, &failed);
             }
-            code_of(&fault.kind)
+            status
         })
     }
 }

@@ -7,6 +7,7 @@ mod arrays;
 mod captures;
 mod copies;
 mod dynamic_parallelism;
+mod coredump;
 mod garbage;
 mod graphs;
 mod kernels;
