@@ -7,6 +7,7 @@ documents. Excluded are calls that would do damage by working as documented:
 * NVRTC's program handles: NVRTC dereferences them, so only null, a live program and wrong types are drawn;
 * `nvrtcInstallBundledHeaders`, `nvrtcRemoveBundledHeaders`: they write and delete files at any given path;
 * `nvrtcSetPCHHeapSize`: it reserves any given amount of memory;
+* `cuCoredumpSetAttribute*`: the process would be aborted when a kernel fails;
 * addresses that `cuda.bindings._v2` takes as plain ints: C uses them, so only null and wrong types are drawn.
 """
 
@@ -30,6 +31,8 @@ from helpers.threads import run_all
 pytestmark = pytest.mark.cpu
 
 SKIPPED = {"nvrtcInstallBundledHeaders", "nvrtcRemoveBundledHeaders", "nvrtcSetPCHHeapSize"}
+SKIPPED |= {"cuCoredumpSetAttribute", "cuCoredumpSetAttributeGlobal"}
+SKIPPED |= {"coredump_set_attribute", "coredump_set_attribute_global"}
 SKIPPED |= {"install_bundled_headers", "remove_bundled_headers", "set_pch_heap_size"}
 EXAMPLES = int(os.environ.get("CUPYRITE_FUZZ_EXAMPLES", "12"))
 
