@@ -15,7 +15,7 @@ from cupyrite.advice import ADVICE
 from helpers import TESTS
 
 ROOT = TESTS.parent
-COMMANDS = ("doctor", "demo", "run", "explain", "stand-in")
+COMMANDS = ("doctor", "demo", "run", "coredump", "explain", "stand-in")
 
 
 def run(*words, script=None, **variables):
@@ -70,7 +70,7 @@ def test_unknown_commands_name_the_nearest():
     done = run("explian", "700")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("usage: ") and "unknown command 'explian': did you mean 'explain'?" in done.stderr
-    assert "expected doctor, demo, run, explain, stand-in" in run("xyz").stderr
+    assert "expected doctor, demo, run, coredump, explain, stand-in" in run("xyz").stderr
 
 
 def test_commands_are_imported_when_they_are_chosen():
