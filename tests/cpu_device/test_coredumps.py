@@ -169,12 +169,13 @@ def test_a_dump_can_be_compressed(tmp_path):
 
 def test_unwritable_paths_are_reported_and_change_nothing_else(tmp_path):
     (tmp_path / "folder").mkdir()
-    for name in ("/nonexistent/folder/core", "folder", "x" * 300):
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("/nonexistent/folder/core", "folder", "fifo", "x" * 300):
         log = tmp_path / "log"
         done = run(FAILS, tmp_path, **KEEP, CUDA_COREDUMP_FILE=name, CUDA_LOG_FILE=str(log))
         assert done.returncode == 0 and done.stdout.endswith(" 700\n")
         assert "cannot be written" in done.stderr and "cannot be written" in log.read_text()
-    assert files(tmp_path) == ["folder", "log"]
+    assert files(tmp_path) == ["fifo", "folder", "log"]
     assert run(FAILS, tmp_path, **ON, CUDA_COREDUMP_FILE="/nonexistent/core").returncode == -6
 
 

@@ -72,16 +72,18 @@ pub(super) fn write(
     memory: &[Region],
     compressed: bool,
 ) -> io::Result<u64> {
+    // Opening a pipe would wait for a reader.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::other("it exists and is not a regular file"));
+    }
     let file = File::create(path)?;
     let sink = match compressed {
         true => Sink::Gzip(Box::new(GzEncoder::new(file, flate2::Compression::fast()))),
         false => Sink::Plain(file, 0),
     };
     write_all(sink, json, memory).inspect_err(|_| {
-        // Nothing more can be done if it fails. A device or a pipe is not removed.
-        if path.is_file() {
-            let _ = std::fs::remove_file(path);
-        }
+        // Nothing more can be done if it fails.
+        let _ = std::fs::remove_file(path);
     })
 }
 
