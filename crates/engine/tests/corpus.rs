@@ -286,7 +286,7 @@ fn run(image: &Image, case: &Case) -> Result<(), String> {
     let mut problem = match (result, &case.fault) {
         (Ok(()), None) => None,
         (Ok(()), Some((wanted, _))) => Some(format!("no fault, expected {wanted}")),
-        (Err(Fault { kind, report }), Some((wanted, text)))
+        (Err(Fault { kind, report, .. }), Some((wanted, text)))
             if format!("{kind:?}") == *wanted && report.contains(text) =>
         {
             None
