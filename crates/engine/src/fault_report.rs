@@ -31,6 +31,7 @@ fn describe(region: &Region, variables: &[PlacedVariable]) -> String {
         RegionKind::Registered => "registered host range",
         RegionKind::Graphics => "mapped OpenGL buffer",
         RegionKind::Virtual => "mapping of virtual memory",
+        RegionKind::External => "memory of another API",
         RegionKind::Internal => "internal allocation of the device",
     };
     let Region { base, size, .. } = region;

@@ -19,6 +19,7 @@ use parking_lot::{Mutex, RwLock};
 mod checkpoint;
 pub mod files;
 mod multicast;
+pub mod object;
 pub mod pages;
 mod parking;
 mod reach;
@@ -53,6 +54,8 @@ pub enum RegionKind {
     Registered,
     /// A buffer of OpenGL, mapped by `cuGraphicsMapResources`.
     Graphics,
+    /// Memory of another API, mapped by `cuExternalMemoryGetMappedBuffer`.
+    External,
     /// Physical memory mapped at a reserved address by `cuMemMap`.
     Virtual,
     /// Memory of the device that kernels may access (heaps, parameter banks).
@@ -450,7 +453,10 @@ impl AddressSpace {
             .values()
             .map(|e| &e.region)
             .filter(|r| {
-                !matches!(r.kind, RegionKind::Host | RegionKind::Registered) && belongs(r.owner)
+                !matches!(
+                    r.kind,
+                    RegionKind::Host | RegionKind::Registered | RegionKind::External
+                ) && belongs(r.owner)
             })
             .map(|r| Self::cost(r.size))
             .sum()

@@ -1,7 +1,7 @@
 //! Pages from the operating system, and how much memory it has.
 
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 /// An anonymous mapping: usable bytes at [`Pages::base`], then at least one inaccessible page.
@@ -88,6 +88,17 @@ impl Pages {
         };
         // Systems that do not know the flag treat the address as a hint.
         (pages.base == base).then_some(pages)
+    }
+
+    /// Size of a page in bytes.
+    pub(crate) const SIZE: u64 = PAGE;
+
+    /// Maps the pages of a file that contain `[offset, offset + size)`. `None` on failure.
+    pub(crate) fn of_file(file: &OwnedFd, offset: u64, size: u64) -> Option<Pages> {
+        let skip = offset % PAGE;
+        let len = skip.checked_add(size)?.checked_next_multiple_of(PAGE)?;
+        let pages = Self::reserve(len, PAGE)?;
+        open_window(pages.base, len, file.as_raw_fd(), offset - skip).then_some(pages)
     }
 
     /// First usable address.

@@ -28,7 +28,7 @@ pub use descriptor::{
 };
 pub use format::{ChannelKind, Format, Packing};
 pub use sample::{Coordinates, Detail, Fetch, View};
-pub use storage::{Level, Shape, Storage, StorageError};
+pub use storage::{LEVEL_ALIGN, Level, Shape, Storage, StorageError};
 pub use surface::{
     BoundaryMode, InvalidAccess, SurfaceAccess, read as read_element, write as write_element,
 };

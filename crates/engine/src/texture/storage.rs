@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver as sys;
 
 use super::format::Format;
+use crate::memory::object::MemoryObject;
 use crate::memory::pages::Pages;
 
 /// The shape of an array.
@@ -95,28 +96,28 @@ impl fmt::Debug for Storage {
 }
 
 /// Alignment of every level, so that 16-byte elements are aligned.
-const LEVEL_ALIGN: u64 = 512;
+pub const LEVEL_ALIGN: u64 = 512;
 /// Alignment of every row, so that a surface access aligned within its row is aligned.
 const ROW_ALIGN: u64 = 16;
 
-impl Storage {
-    /// Allocates memory for an array of `levels` mipmap levels.
-    ///
-    /// `size` is width, height and depth, as in `CUDA_ARRAY3D_DESCRIPTOR`: zero for missing dimensions; with
-    /// `CUDA_ARRAY3D_LAYERED` (`CUDA_ARRAY3D_CUBEMAP`) the depth is the number of layers (faces). `flags` are the
-    /// `CUDA_ARRAY3D_*` flags; those that do not affect the shape are stored.
-    ///
-    /// The caller checks the device's limits on extents.
-    ///
-    /// # Errors
-    /// [`StorageError::Invalid`] for a width of zero, a height of zero with a depth (and no layers), a cubemap that is
-    /// not square or whose faces are not a multiple of six, and zero or too many levels; [`StorageError::OutOfMemory`].
-    pub fn new(
+/// Where the elements of an array are, relative to its memory.
+struct Layout {
+    format: Format,
+    shape: Shape,
+    flags: u32,
+    size: [u64; 3],
+    layers: u64,
+    levels: Vec<Level>,
+    bytes: u64,
+}
+
+impl Layout {
+    fn new(
         format: Format,
         size: [u64; 3],
         flags: u32,
         levels: u32,
-    ) -> Result<Arc<Self>, StorageError> {
+    ) -> Result<Layout, StorageError> {
         let [width, height, depth] = size;
         let layered = flags & sys::CUDA_ARRAY3D_LAYERED != 0;
         let cubemap = flags & sys::CUDA_ARRAY3D_CUBEMAP != 0;
@@ -189,20 +190,85 @@ impl Storage {
                 .and_then(|end| end.checked_next_multiple_of(LEVEL_ALIGN))
                 .ok_or(StorageError::OutOfMemory)?;
         }
-        let pages = Pages::map(at, LEVEL_ALIGN).ok_or(StorageError::OutOfMemory)?;
-        for level in &mut list {
-            level.base += pages.base();
-        }
-        Ok(Arc::new(Self {
+        Ok(Layout {
             format,
             shape,
             flags,
             size,
-            layers: layers as u32,
+            layers,
             levels: list,
             bytes: at,
+        })
+    }
+
+    /// The array at that address, which `pages` keep mapped.
+    fn at(mut self, base: u64, pages: Pages) -> Arc<Storage> {
+        for level in &mut self.levels {
+            level.base += base;
+        }
+        Arc::new(Storage {
+            format: self.format,
+            shape: self.shape,
+            flags: self.flags,
+            size: self.size,
+            layers: self.layers as u32,
+            levels: self.levels,
+            bytes: self.bytes,
             _pages: pages,
-        }))
+        })
+    }
+}
+
+impl Storage {
+    /// Allocates memory for an array of `levels` mipmap levels.
+    ///
+    /// `size` is width, height and depth, as in `CUDA_ARRAY3D_DESCRIPTOR`: zero for missing dimensions; with
+    /// `CUDA_ARRAY3D_LAYERED` (`CUDA_ARRAY3D_CUBEMAP`) the depth is the number of layers (faces). `flags` are the
+    /// `CUDA_ARRAY3D_*` flags; those that do not affect the shape are stored.
+    ///
+    /// The caller checks the device's limits on extents.
+    ///
+    /// # Errors
+    /// [`StorageError::Invalid`] for a width of zero, a height of zero with a depth (and no layers), a cubemap that is
+    /// not square or whose faces are not a multiple of six, and zero or too many levels; [`StorageError::OutOfMemory`].
+    pub fn new(
+        format: Format,
+        size: [u64; 3],
+        flags: u32,
+        levels: u32,
+    ) -> Result<Arc<Self>, StorageError> {
+        let layout = Layout::new(format, size, flags, levels)?;
+        let pages = Pages::map(layout.bytes, LEVEL_ALIGN).ok_or(StorageError::OutOfMemory)?;
+        let base = pages.base();
+        Ok(layout.at(base, pages))
+    }
+
+    /// An array whose elements are in a shared memory object, from `offset` on. The levels follow each other at multiples
+    /// of 512 bytes; rows are padded to 16 bytes.
+    ///
+    /// # Errors
+    /// As [`Storage::new`], and [`StorageError::Invalid`] if the offset is not a multiple of [`LEVEL_ALIGN`] or the array
+    /// exceeds the object, [`StorageError::OutOfMemory`] if the object cannot be mapped.
+    pub fn in_object(
+        format: Format,
+        size: [u64; 3],
+        flags: u32,
+        levels: u32,
+        object: &MemoryObject,
+        offset: u64,
+    ) -> Result<Arc<Self>, StorageError> {
+        let layout = Layout::new(format, size, flags, levels)?;
+        let at = object
+            .locate(offset, layout.bytes)
+            .filter(|_| offset.is_multiple_of(LEVEL_ALIGN))
+            .ok_or(StorageError::Invalid)?;
+        let pages = object
+            .reserve(at, layout.bytes)
+            .then(|| Pages::of_file(object.file(), at, layout.bytes))
+            .flatten()
+            .ok_or(StorageError::OutOfMemory)?;
+        let base = pages.base() + at % Pages::SIZE;
+        Ok(layout.at(base, pages))
     }
 
     /// Format of the elements.
@@ -283,6 +349,26 @@ mod tests {
             .unwrap();
         assert_eq!((l.columns, l.rows, l.row_pitch), (3, 3, 32));
         assert_eq!(l.row_bytes(&bc1), 24);
+    }
+
+    #[test]
+    fn arrays_lie_in_a_shared_memory_object() {
+        use std::os::fd::AsRawFd;
+        let file = crate::memory::files::create("array", 16_384).unwrap();
+        let object = MemoryObject::open(file.as_raw_fd()).unwrap();
+        let array = Storage::in_object(F32, [16, 4, 0], 0, 2, &object, 5120).unwrap();
+        let (first, second) = (array.level(0).unwrap(), array.level(1).unwrap());
+        assert_eq!(second.base - first.base, 512);
+        let [word] = {
+            crate::memory::checked::write(second.base, &7u64).unwrap();
+            crate::memory::files::read_words::<1>(&file, 5120 + 512).unwrap()
+        };
+        assert_eq!(word, 7);
+        let refused = |offset| Storage::in_object(F32, [16, 4, 0], 0, 2, &object, offset).err();
+        for offset in [1, 16, 16_384, 16_384 - 512, u64::MAX - 511] {
+            assert_eq!(refused(offset), Some(StorageError::Invalid), "{offset}");
+        }
+        assert_eq!(refused(16_384 - 1024), None);
     }
 
     #[test]
