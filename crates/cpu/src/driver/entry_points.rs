@@ -42,6 +42,8 @@ static FILES: &[&[EntryPoint]] = &[
     super::array::texture::ENTRIES,
     super::tensor_map::ENTRIES,
     super::graphics::ENTRIES,
+    super::external::memory::ENTRIES,
+    super::external::semaphore_entries::ENTRIES,
     super::stream::entries::ENTRIES,
     super::stream::event_entries::ENTRIES,
     super::stream::stream_memory::ENTRIES,
@@ -60,6 +62,7 @@ static FILES: &[&[EntryPoint]] = &[
     super::graph::memory::ENTRIES,
     super::graph::objects::ENTRIES,
     super::graph::params::ENTRIES,
+    super::graph::semaphores::ENTRIES,
     super::graph::update::ENTRIES,
 ];
 

@@ -15,6 +15,7 @@ mod device;
 mod device_runtime;
 mod entry;
 mod entry_points;
+mod external;
 mod graph;
 mod graphics;
 mod memory;

@@ -6,8 +6,9 @@
 use std::sync::{Arc, Weak};
 
 use cupyrite_engine::memory::Charge;
+use cupyrite_engine::memory::object::MemoryObject;
 use cupyrite_engine::memory::pages::available_memory;
-use cupyrite_engine::texture::{Format, Level, Storage, StorageError};
+use cupyrite_engine::texture::{Format, LEVEL_ALIGN, Level, Storage, StorageError};
 use cupyrite_sys::driver::{
     self as sys, CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY3D_DESCRIPTOR, CUarray_format,
 };
@@ -20,7 +21,7 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_with};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
-use crate::driver::entry::logs::refuse;
+use crate::driver::entry::logs::{because, refuse};
 use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
 
@@ -51,13 +52,16 @@ impl Description {
     }
 
     fn read_3d(address: u64) -> Res<Self> {
-        let given = get::<CUDA_ARRAY3D_DESCRIPTOR>(address)?;
-        Ok(Self {
+        Ok(Self::of_3d(&get(address)?))
+    }
+
+    fn of_3d(given: &CUDA_ARRAY3D_DESCRIPTOR) -> Self {
+        Self {
             size: [given.Width, given.Height, given.Depth].map(|length| length as u64),
             format: given.Format.0,
             channels: given.NumChannels,
             flags: given.Flags,
-        })
+        }
     }
 
     fn to_2d(self) -> CUDA_ARRAY_DESCRIPTOR {
@@ -149,7 +153,8 @@ pub(crate) struct Mipmapped {
     context: Arc<Context>,
     description: Description,
     storage: Arc<Storage>,
-    charge: Charge,
+    /// `None` if the memory is another API's.
+    charge: Option<Charge>,
     /// Handles of the levels returned so far; zero for the others.
     levels: Mutex<Vec<u64>>,
 }
@@ -205,7 +210,7 @@ pub(crate) fn bytes_in(contexts: &[u64]) -> u64 {
     let of_mipmapped: u64 = MIPMAPPED
         .pick(|m| contexts.contains(&m.context.id))
         .iter()
-        .map(|m| m.charge.bytes())
+        .filter_map(|m| m.charge.as_ref().map(Charge::bytes))
         .sum();
     of_arrays + of_mipmapped
 }
@@ -234,11 +239,11 @@ const ABSENT: u32 = sys::CUDA_ARRAY3D_SPARSE | sys::CUDA_ARRAY3D_DEFERRED_MAPPIN
 /// The other flags (depth textures, colour attachments) apply to graphics resources only.
 const ALL: u32 = sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP | USES | ABSENT;
 
-/// Checks flags against each other, and formats against flags and shapes.
-fn check_flags(d: &Description, format: &Format) -> Res {
+/// Checks flags against each other, and formats against flags and shapes. `known` are the flags that are allowed.
+fn check_flags(d: &Description, format: &Format, known: u32) -> Res {
     let has = |flag| d.flags & flag != 0;
     let sparse = has(sys::CUDA_ARRAY3D_SPARSE);
-    if d.flags & !ALL != 0
+    if d.flags & !known != 0
         || sparse
             && (has(sys::CUDA_ARRAY3D_SURFACE_LDST)
                 || has(sys::CUDA_ARRAY3D_DEFERRED_MAPPING)
@@ -268,7 +273,7 @@ fn allocate(
     let format = Format::new(d.format, d.channels).ok_or_else(|| no_format(d))?;
     let device = device::by_ordinal(context.device)?;
     limits::check(device, d.size, d.flags, mipmapped)?;
-    check_flags(d, &format)?;
+    check_flags(d, &format, ALL)?;
     // A cheap upper bound, before any memory is allocated.
     let elements = d
         .size
@@ -356,6 +361,60 @@ pub(crate) fn remove_graphics_array(handle: u64) {
     let _ = ARRAYS.remove(handle);
 }
 
+/// Flags for arrays in memory of another API, without effect: the array is a colour target or a depth texture there.
+const OF_GRAPHICS: u32 = sys::CUDA_ARRAY3D_COLOR_ATTACHMENT | sys::CUDA_ARRAY3D_DEPTH_TEXTURE;
+
+/// Maps a mipmapped array onto a memory object, from an offset on; `memory` also contains the size that may be used.
+///
+/// # Errors
+/// As `cuMipmappedArrayCreate`, and `INVALID_VALUE` if the array exceeds the memory.
+pub(crate) fn map_mipmapped(
+    context: Arc<Context>,
+    desc: &CUDA_ARRAY3D_DESCRIPTOR,
+    levels: u32,
+    memory: (&MemoryObject, u64, u64),
+) -> Res<u64> {
+    let description = Description::of_3d(desc);
+    let d = &description;
+    let format = Format::new(d.format, d.channels).ok_or_else(|| no_format(d))?;
+    let device = device::by_ordinal(context.device)?;
+    limits::check(device, d.size, d.flags & !OF_GRAPHICS, true)?;
+    check_flags(d, &format, ALL | OF_GRAPHICS)?;
+    let levels = levels.clamp(1, d.max_levels());
+    let (object, offset, size) = memory;
+    let exceeds = || {
+        because(Code::INVALID_VALUE, || {
+            format!(
+                "offset={offset}: must be a multiple of {LEVEL_ALIGN} from which the array's {levels} levels fit into {size} bytes"
+            )
+        })
+    };
+    let storage =
+        Storage::in_object(format, d.size, d.flags, levels, object, offset).map_err(|e| {
+            if e == StorageError::Invalid {
+                exceeds()
+            } else {
+                e.into()
+            }
+        })?;
+    if offset > size || storage.bytes() > size - offset {
+        return Err(exceeds());
+    }
+    let mipmapped = Arc::new(Mipmapped {
+        context,
+        description,
+        storage,
+        charge: None,
+        levels: Mutex::new(vec![0; levels as usize]),
+    });
+    Ok(MIPMAPPED.insert(fresh_id(), mipmapped))
+}
+
+/// Destroys a mipmapped array of which the program did not get the handle.
+pub(crate) fn remove_mipmapped(handle: u64) {
+    let _ = MIPMAPPED.remove(handle);
+}
+
 fn level(mipmapped: &Arc<Mipmapped>, level: u32) -> Res<u64> {
     let mut levels = mipmapped.levels.lock();
     let slot = levels.get_mut(level as usize).ok_or(Code::INVALID_VALUE)?;
@@ -438,7 +497,7 @@ driver_entry_points! {
             context,
             description,
             storage,
-            charge,
+            charge: Some(charge),
             levels: Mutex::new(vec![0; levels as usize]),
         });
         let handle = MIPMAPPED.insert(fresh_id(), mipmapped);

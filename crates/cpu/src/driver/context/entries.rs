@@ -22,6 +22,7 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_optional};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::init;
+use crate::driver::external;
 use crate::driver::graphics;
 use crate::driver::memory::host_flags;
 use crate::driver::memory::ipc;
@@ -86,6 +87,7 @@ fn tear_down(context: &Arc<Context>) {
     library::remove_context(context.id);
     texture::remove_context(context.id);
     graphics::remove_context(context.id);
+    external::remove_context(context.id);
     array::remove_context(context.id);
     peers::remove_context(context.id);
     let streams = std::mem::take(&mut *context.streams.lock());

@@ -180,6 +180,17 @@ impl Context {
         self.cancel.store(true, Ordering::SeqCst);
     }
 
+    /// Whether work of the device runs at the moment.
+    pub(crate) fn runs_work(&self) -> bool {
+        self.running.is_busy()
+    }
+
+    /// Skips the queued work of a context that is being destroyed.
+    pub(crate) fn skip_work(&self) {
+        let destroyed = Code::CONTEXT_IS_DESTROYED.0;
+        let _ = (self.sticky).compare_exchange(0, destroyed, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
     /// Whether queued work must be skipped.
     pub(crate) fn has_failed(&self) -> bool {
         self.sticky.load(Ordering::SeqCst) != 0

@@ -34,6 +34,11 @@ impl RunningWork {
         WorkGuard(self)
     }
 
+    /// Whether work runs.
+    pub(super) fn is_busy(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+
     /// Waits until no work runs. Returns at once within a piece of work.
     pub(super) fn wait(&self) {
         if DEPTH.get() > 0 {

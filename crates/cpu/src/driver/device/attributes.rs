@@ -197,7 +197,7 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => sm.shared_reserved as i32,
         A::CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED => 0,
         A::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED => 1,
-        A::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED => 0,
+        A::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED => 1,
         A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED => 1,
         A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => device.has_clusters().into(),
         // Not supported: GPUDirect, deferred arrays.

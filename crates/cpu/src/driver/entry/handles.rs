@@ -54,6 +54,8 @@ pub(crate) enum HandleKind {
     DeviceEvent,
     Multicast,
     CoredumpCallback,
+    ExternalMemory,
+    ExternalSemaphore,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -86,6 +88,8 @@ impl std::fmt::Display for HandleKind {
             HandleKind::DeviceEvent => "event of a kernel",
             HandleKind::Multicast => "multicast object",
             HandleKind::CoredumpCallback => "core dump callback",
+            HandleKind::ExternalMemory => "external memory",
+            HandleKind::ExternalSemaphore => "external semaphore",
         })
     }
 }

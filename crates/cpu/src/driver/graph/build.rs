@@ -20,7 +20,7 @@ use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::logs::refuse;
 
 /// Adds a node to a graph and writes its handle to the caller.
-fn add(
+pub(super) fn add(
     out: u64,
     graph: u64,
     (nodes, data, count): (u64, u64, u64),
@@ -125,7 +125,7 @@ pub(super) fn node_context(handle: u64) -> Res<Arc<Context>> {
     context::by_handle_or_current(handle)
 }
 
-fn plain(payload: Payload) -> NodeParams {
+pub(super) fn plain(payload: Payload) -> NodeParams {
     NodeParams::Payload(Box::new(payload))
 }
 

@@ -276,7 +276,9 @@ fn is_permitted(payload: &Payload) -> bool {
         | Payload::EventRecord(_)
         | Payload::MemAlloc(_)
         | Payload::MemFree(_)
-        | Payload::MemOps(_) => false,
+        | Payload::MemOps(_)
+        | Payload::SignalSemaphores(_)
+        | Payload::WaitSemaphores(_) => false,
     }
 }
 

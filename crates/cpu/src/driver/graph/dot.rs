@@ -24,6 +24,9 @@ const MEM_ALLOC: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_
 const MEM_FREE: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS.0;
 const MEM_OPS: u32 =
     sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS.0;
+const SIGNAL: u32 =
+    sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS.0;
+const WAIT: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS.0;
 const CONDITIONAL: u32 =
     sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS.0;
 const EXTRA_TOPOLOGY: u32 = sys::CUgraphDebugDot_flags::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO.0;
@@ -45,6 +48,8 @@ fn title(payload: &Payload) -> (&'static str, String) {
         Payload::MemAlloc(_) => ("trapezium", "MEM_ALLOC".into()),
         Payload::MemFree(_) => ("trapezium", "MEM_FREE".into()),
         Payload::MemOps(_) => ("rectangle", "BATCH_MEM_OP".into()),
+        Payload::SignalSemaphores(_) => ("rectangle", "EXT_SEMAS_SIGNAL".into()),
+        Payload::WaitSemaphores(_) => ("rectangle", "EXT_SEMAS_WAIT".into()),
         Payload::Conditional(c) => ("diamond", c.title()),
     }
 }
@@ -110,6 +115,8 @@ fn details(payload: &Payload, flags: u32) -> Vec<String> {
             lines.push(format!("condition {:#x}", c.params().handle));
         }
         Payload::MemOps(m) if wanted(MEM_OPS) => lines.push(format!("{} operations", m.len())),
+        Payload::SignalSemaphores(s) if wanted(SIGNAL) => lines.extend(s.lines()),
+        Payload::WaitSemaphores(s) if wanted(WAIT) => lines.extend(s.lines()),
         Payload::MemFree(f) if wanted(MEM_FREE) => lines.push(format!("{:#x}", f.address())),
         _ => {}
     }

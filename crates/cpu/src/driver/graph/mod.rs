@@ -40,11 +40,13 @@ mod node;
 pub(super) mod objects;
 pub(super) mod params;
 mod plan;
+pub(super) mod semaphores;
 pub(super) mod update;
 
 pub(super) use edge_data::{Edge, EdgeData};
 pub(super) use node::{EventNode, Kernel, MemOps, Memcpy, Memset, Payload};
 use objects::Objects;
+pub(super) use semaphores::SemaphoreNode;
 
 static GRAPHS: HandleTable<Graph> = HandleTable::new(HandleKind::Graph);
 static NODES: HandleTable<Weak<Graph>> = HandleTable::new(HandleKind::Node);

@@ -11,7 +11,7 @@ use cupyrite_sys::driver::{
 };
 
 use super::conditional::Conditional;
-use super::{Graph, memory};
+use super::{Graph, SemaphoreNode, memory};
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::Kept;
@@ -39,6 +39,8 @@ pub(in crate::driver) enum Payload {
     MemAlloc(memory::Allocate),
     MemFree(memory::Free),
     MemOps(MemOps),
+    SignalSemaphores(SemaphoreNode),
+    WaitSemaphores(SemaphoreNode),
     Conditional(Conditional),
 }
 
@@ -57,6 +59,8 @@ impl Payload {
             Payload::MemAlloc(_) => NodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
             Payload::MemFree(_) => NodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
             Payload::MemOps(_) => NodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+            Payload::SignalSemaphores(_) => NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+            Payload::WaitSemaphores(_) => NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
             Payload::Conditional(_) => NodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
         }
     }
@@ -94,6 +98,7 @@ impl Payload {
             Payload::Memcpy(m) => Some(&m.context),
             Payload::Memset(m) => Some(&m.context),
             Payload::MemOps(m) => Some(&m.context),
+            Payload::SignalSemaphores(s) | Payload::WaitSemaphores(s) => Some(s.context()),
             Payload::Conditional(c) => Some(c.context()),
             _ => None,
         }
@@ -107,8 +112,8 @@ impl Payload {
         )
     }
 
-    /// Runs the work on this thread. Embedded graphs, conditions and events are structure, not work: the plan of a launch
-    /// resolves them.
+    /// Runs the work on this thread. Embedded graphs, conditions, events and waits for semaphores are structure, not work:
+    /// the plan of a launch resolves them.
     pub(super) fn run(&self) -> Res {
         match self {
             Payload::Kernel(k) => k.launch.run(),
@@ -121,11 +126,13 @@ impl Payload {
             Payload::MemAlloc(a) => a.run(),
             Payload::MemFree(f) => f.run(),
             Payload::MemOps(m) => m.batch.run(&m.context),
+            Payload::SignalSemaphores(s) => s.operations().signal(),
             Payload::Graph(_)
             | Payload::Conditional(_)
             | Payload::Empty
             | Payload::EventWait(_)
-            | Payload::EventRecord(_) => Ok(()),
+            | Payload::EventRecord(_)
+            | Payload::WaitSemaphores(_) => Ok(()),
         }
     }
 }

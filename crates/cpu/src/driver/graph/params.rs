@@ -16,8 +16,8 @@ use cupyrite_sys::driver::{
 use super::build::node_context;
 use super::node::MemOps;
 use super::{
-    Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, conditional, find, graph_of, memory,
-    payload_of,
+    Code, EventNode, Graph, Kernel, Memcpy, Memset, Payload, SemaphoreNode, conditional, find,
+    graph_of, memory, payload_of,
 };
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get, non_null, put, put_with};
@@ -201,9 +201,13 @@ pub(super) fn read_generic(params: &CUgraphNodeParams) -> Res<NodeParams> {
             let request = conditional::Request::read(&member!(params, conditional))?;
             return Ok(NodeParams::Conditional(request));
         }
-        NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
-        | NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT
-        | NodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH
+        NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => {
+            Payload::SignalSemaphores(SemaphoreNode::of_signal(&member!(params, extSemSignal))?)
+        }
+        NodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => {
+            Payload::WaitSemaphores(SemaphoreNode::of_wait(&member!(params, extSemWait))?)
+        }
+        NodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH
         | NodeType::CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE
         | NodeType::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH => return Err(Code::NOT_SUPPORTED),
         _ => return Err(Code::INVALID_VALUE),
@@ -267,16 +271,18 @@ fn write_generic(payload: &Payload, params: &mut CUgraphNodeParams) {
         Payload::MemOps(m) => {
             assign!(told.memOp, m.params(); ctx, count, paramArray, flags);
         }
+        Payload::SignalSemaphores(s) => told.extSemSignal = s.signal_v2(),
+        Payload::WaitSemaphores(s) => told.extSemWait = s.wait_v2(),
         Payload::Conditional(c) => told.conditional = c.params(),
         Payload::Empty => {}
     }
 }
 
 /// Error for a node of the wrong type.
-const WRONG_NODE_TYPE: Code = Code::INVALID_VALUE;
+pub(super) const WRONG_NODE_TYPE: Code = Code::INVALID_VALUE;
 
 /// Changes a node's parameters; `change` derives the new ones from the old.
-fn replace(node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
+pub(super) fn replace(node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
     let graph = graph_of(node)?;
     let old = payload_of(node)?;
     // Outside the graph's lock, because reading caller memory may fail.
@@ -384,6 +390,12 @@ pub(super) fn new_generic(old: &Payload, params: &CUgraphNodeParams) -> Res<Payl
         }
         Payload::Empty => Ok(Payload::Empty),
         Payload::MemOps(_) => new_mem_ops(old, &mem_ops_of(params)),
+        Payload::SignalSemaphores(_) => {
+            SemaphoreNode::of_signal(&member!(params, extSemSignal)).map(Payload::SignalSemaphores)
+        }
+        Payload::WaitSemaphores(_) => {
+            SemaphoreNode::of_wait(&member!(params, extSemWait)).map(Payload::WaitSemaphores)
+        }
         // Child graphs are replaced in `replace_child`.
         Payload::Graph(_)
         | Payload::MemAlloc(_)

@@ -17,6 +17,8 @@ use super::device_launch::Environment;
 use super::{EventNode, Graph, Payload};
 use crate::driver::context::{Context, green};
 use crate::driver::entry::Res;
+use crate::driver::external::semaphore::Operations;
+use crate::driver::external::waits;
 use crate::driver::module::launch::with_graph_launcher;
 use crate::driver::stream::queue::{Op, Work};
 use crate::driver::stream::{OpPlacement, Stream};
@@ -48,6 +50,8 @@ enum ChainKind {
     Empty,
     Record,
     Wait,
+    /// A wait for external semaphores.
+    Semaphores,
 }
 
 #[derive(Clone)]
@@ -190,10 +194,16 @@ impl TopologicalOrder {
             let sort = match &*step.payload {
                 Payload::EventRecord(_) => ChainKind::Record,
                 Payload::EventWait(_) => ChainKind::Wait,
+                Payload::WaitSemaphores(_) => ChainKind::Semaphores,
                 Payload::Empty => ChainKind::Empty,
                 _ => ChainKind::Work,
             };
-            let is_event = |s: ChainKind| matches!(s, ChainKind::Record | ChainKind::Wait);
+            let is_event = |s: ChainKind| {
+                matches!(
+                    s,
+                    ChainKind::Record | ChainKind::Wait | ChainKind::Semaphores
+                )
+            };
             if let [before] = self.before[i][..]
                 && successors[before] == 1
                 && !is_event(sort)
@@ -447,14 +457,23 @@ impl Plan {
                         });
                         Some(work)
                     }
-                    ChainKind::Empty | ChainKind::Record | ChainKind::Wait => None,
+                    ChainKind::Empty
+                    | ChainKind::Record
+                    | ChainKind::Wait
+                    | ChainKind::Semaphores => None,
                 });
+                // What follows the previous chains: the op itself, or the op that begins its wait.
+                let begin = self.semaphores(chain).map(|operations| {
+                    waits::begin(operations, &stream.context, leave.clone(), &op)
+                });
+                let entry = begin.as_ref().unwrap_or(&op);
                 if chain.before.is_empty() {
-                    op.after(first);
+                    entry.after(first);
                 }
                 for &before in &chain.before {
-                    op.after(&ops[before]);
+                    entry.after(&ops[before]);
                 }
+                begin.into_iter().for_each(Op::release);
                 match self.event(chain) {
                     Some(e) if chain.sort == ChainKind::Record => e.event.set(op.clone()),
                     Some(e) => {
@@ -472,6 +491,14 @@ impl Plan {
             ops.into_iter().for_each(Op::release);
             end.into_iter().for_each(Op::release);
         })
+    }
+
+    /// The operations of a chain that consists of a wait for semaphores.
+    fn semaphores(&self, chain: &Chain) -> Option<&Operations> {
+        match &*self.steps[*chain.steps.first()?].payload {
+            Payload::WaitSemaphores(s) => Some(s.operations()),
+            _ => None,
+        }
     }
 
     /// The event of a chain that consists of an event node.

@@ -56,6 +56,12 @@ fn rejection(old: &Payload, new: &Payload, exec: &Exec) -> Option<u32> {
         (Payload::MemOps(a), Payload::MemOps(b)) => {
             (a.context.id != b.context.id).then_some(PARAMETERS_CHANGED)
         }
+        // The number of semaphores cannot change.
+        (Payload::SignalSemaphores(a), Payload::SignalSemaphores(b))
+        | (Payload::WaitSemaphores(a), Payload::WaitSemaphores(b)) => {
+            let other = a.operations().len() != b.operations().len();
+            (other || a.context().id != b.context().id).then_some(PARAMETERS_CHANGED)
+        }
         (Payload::MemAlloc(a), Payload::MemAlloc(b)) => {
             (a.address() != b.address()).then_some(NOT_SUPPORTED)
         }
@@ -67,7 +73,7 @@ fn rejection(old: &Payload, new: &Payload, exec: &Exec) -> Option<u32> {
 }
 
 /// Replaces the payload of a node of an executable graph; `change` derives the new one from the old.
-fn set(exec: u64, node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
+pub(super) fn set(exec: u64, node: u64, change: impl FnOnce(&Payload) -> Res<Payload>) -> Res {
     let exec = find_exec(exec)?;
     graph_of(node)?;
     let old = {

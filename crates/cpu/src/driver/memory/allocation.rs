@@ -124,7 +124,7 @@ driver_entry_points! {
         Ok(())
     }
     fn mem_free "cuMemFree_v2" (address: u64) {
-        release(address, |r| matches!(r.kind, RegionKind::Device | RegionKind::Managed) || pool::is_member(r))
+        release(address, |r| matches!(r.kind, RegionKind::Device | RegionKind::Managed | RegionKind::External) || pool::is_member(r))
     }
     fn mem_free_host "cuMemFreeHost" (address: u64) {
         if address == 0 {

@@ -201,7 +201,8 @@ driver_entry_points! {
         // The only attribute that can be set, and only for device memory. It has no effect: copies always synchronise
         // with the regions they access.
         let region = space().find(address).ok_or(Code::INVALID_VALUE)?;
-        if attribute != sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.0 || region.kind != RegionKind::Device {
+        if attribute != sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.0
+            || !matches!(region.kind, RegionKind::Device | RegionKind::External) {
             return Err(Code::INVALID_VALUE);
         }
         get::<u32>(value).map(|_| ())

@@ -8,6 +8,7 @@ mod captures;
 mod copies;
 mod dynamic_parallelism;
 mod coredump;
+mod external;
 mod garbage;
 mod graphs;
 mod kernels;
