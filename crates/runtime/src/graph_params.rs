@@ -231,6 +231,13 @@ fn generic(at: u64) -> Res<CUgraphNodeParams> {
             let handle = unsafe { params.anon0.conditional.ctx };
             params.anon0.conditional.ctx = context_of(handle as u64)?;
         }
+        // Both kinds have the context at the same place.
+        NodeType::cudaGraphNodeTypeExtSemaphoreSignal
+        | NodeType::cudaGraphNodeTypeExtSemaphoreWait => {
+            // SAFETY: any bits are a handle.
+            let handle = unsafe { params.anon0.extSemSignal.anon0.ctx };
+            params.anon0.extSemSignal.anon0.ctx = context_of(handle as u64)?;
+        }
         _ => {}
     }
     Ok(params)

@@ -32,6 +32,7 @@ mod entry;
 mod errors;
 mod event;
 mod execution_context;
+mod external;
 mod graph;
 mod graph_exec;
 mod graph_params;
@@ -76,6 +77,7 @@ fn table() -> &'static HashMap<&'static str, &'static EntryPoint> {
             errors::ENTRIES,
             event::ENTRIES,
             execution_context::ENTRIES,
+            external::ENTRIES,
             graph::ENTRIES,
             graph_exec::ENTRIES,
             graph_params::ENTRIES,

@@ -600,7 +600,7 @@ runtime.cudaDeviceSynchronize()
 
 @pytest.mark.cpu
 def test_missing_features_return_an_error():
-    assert runtime.cudaDestroyExternalMemory(0)[0] == E.cudaErrorNotSupported
+    assert runtime.cudaEventCreateFromEGLSync(0, 0)[0] == E.cudaErrorNotSupported
     assert runtime.cudaGetLastError() == (E.cudaErrorNotSupported,)
 
 
