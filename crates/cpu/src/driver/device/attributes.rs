@@ -3,7 +3,10 @@
 //! The figures are those of the presented compute capability (CUDA C++ Programming Guide, "Compute Capabilities").
 
 use cupyrite_engine::RESERVED_SHARED;
-use cupyrite_sys::driver::{CUdevice_attribute as A, CUmemAllocationHandleType};
+use cupyrite_sys::driver::{
+    CUGPUDirectRDMAWritesOrdering, CUdevice_attribute as A, CUflushGPUDirectRDMAWritesOptions,
+    CUmemAllocationHandleType,
+};
 
 use crate::driver::device::Device;
 use crate::driver::entry::Res;
@@ -202,9 +205,14 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => device.has_clusters().into(),
         // Not supported: GPUDirect, deferred arrays.
         A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED
-        | A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
-        | A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING
         | A::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED => 0,
+        // Kernels see the writes of other processes without a flush, which the host may still request.
+        A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS => {
+            CUflushGPUDirectRDMAWritesOptions::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST.0 as i32
+        }
+        A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING => {
+            CUGPUDirectRDMAWritesOrdering::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES.0 as i32
+        }
         // Memory pools are shared as file descriptors.
         A::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => {
             CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 as i32
@@ -212,8 +220,9 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         // Stream memory operations.
         A::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS
         | A::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR => 1,
-        // DMA buffers.
-        A::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED => 0,
+        // Descriptors of device memory, which can be mapped.
+        A::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED
+        | A::CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED => 1,
         // Interprocess events.
         A::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED => 1,
         A::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT => 1,
@@ -245,7 +254,6 @@ pub(crate) fn get(device: &Device, attribute: A) -> Res<i32> {
         A::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT => 1,
         A::CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK
         | A::CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED
-        | A::CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED
         | A::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED
         | A::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED
         | A::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED

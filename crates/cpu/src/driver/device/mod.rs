@@ -20,6 +20,7 @@ use crate::driver::entry::logs::because;
 use crate::settings;
 
 pub(crate) mod attributes;
+pub(crate) mod notifications;
 pub(crate) mod peers;
 
 /// A device.

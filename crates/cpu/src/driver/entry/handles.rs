@@ -56,6 +56,7 @@ pub(crate) enum HandleKind {
     CoredumpCallback,
     ExternalMemory,
     ExternalSemaphore,
+    AsyncNotification,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -90,6 +91,7 @@ impl std::fmt::Display for HandleKind {
             HandleKind::CoredumpCallback => "core dump callback",
             HandleKind::ExternalMemory => "external memory",
             HandleKind::ExternalSemaphore => "external semaphore",
+            HandleKind::AsyncNotification => "asynchronous notification",
         })
     }
 }

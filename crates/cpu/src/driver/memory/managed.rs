@@ -184,6 +184,14 @@ impl Ranges {
     }
 }
 
+/// Type and id of the location to which the page of an address was last prefetched.
+pub(crate) fn prefetched(address: u64) -> Option<(u32, i32)> {
+    let advice = ADVICE.lock();
+    let (_, (end, advice)) = advice.0.range(..=address).next_back()?;
+    let location = advice.prefetched;
+    (*end > address && location.kind != 0).then_some((location.kind, location.id))
+}
+
 /// Removes the advice of freed memory.
 pub(crate) fn remove_region(region: &Region) {
     if region.kind == RegionKind::Managed {

@@ -19,5 +19,7 @@ pub(crate) mod multicast;
 pub(crate) mod pointer;
 pub(crate) mod pool;
 pub(crate) mod queued;
+pub(crate) mod range_handle;
+pub(crate) mod residency;
 pub(crate) mod space;
 pub(crate) mod virtual_memory;

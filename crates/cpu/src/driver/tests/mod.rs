@@ -16,6 +16,7 @@ mod libraries;
 mod link;
 mod logs;
 mod processes;
+mod ranges;
 mod streams;
 mod surface;
 
