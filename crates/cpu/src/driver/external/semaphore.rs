@@ -249,8 +249,11 @@ impl Operations {
         self.handles.len()
     }
 
-    /// Addresses of the handles and of the parameters, valid as long as `self` lives.
+    /// Addresses of the handles and of the parameters, valid as long as `self` lives; zeros for an empty list.
     pub(crate) fn addresses(&self) -> (u64, u64) {
+        if self.handles.is_empty() {
+            return (0, 0);
+        }
         (self.handles.as_ptr() as u64, self.params.as_ptr() as u64)
     }
 

@@ -109,9 +109,9 @@ driver_entry_points! {
                 format!("handleType={kind}, flags={flags:#x}: expected DMA_BUF_FD and 0")
             });
         }
-        if size == 0 || !address.is_multiple_of(PAGE) || !size.is_multiple_of(PAGE) {
+        if address == 0 || size == 0 || !address.is_multiple_of(PAGE) || !size.is_multiple_of(PAGE) {
             return refuse(Code::INVALID_VALUE, || {
-                format!("dptr={address:#x}, size={size}: both must be multiples of {PAGE}, and size positive")
+                format!("dptr={address:#x}, size={size}: both must be positive multiples of {PAGE}")
             });
         }
         // As an H100 (driver 580) does, also for a range without a descriptor.

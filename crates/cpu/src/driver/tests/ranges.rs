@@ -78,7 +78,7 @@ fn other_ranges_have_no_descriptor() {
         (small, 4096, 1, 0, (missing, -1)),
         (host, SIZE, 1, 0, (invalid, -1)),
         (managed, SIZE, 1, 0, (invalid, -1)),
-        (0, 4096, 1, 0, (invalid, -1)),
+        (0, 4096, 1, 0, (invalid, -5)),
         (0x1234_5000, 4096, 1, 0, (invalid, -1)),
     ] {
         let given = range(address, size, kind, flags);
