@@ -17,6 +17,7 @@ mod link;
 mod logs;
 mod processes;
 mod ranges;
+mod semaphores;
 mod streams;
 mod surface;
 
