@@ -152,7 +152,9 @@ fn memory(context: &Context, flags: u32) -> (Vec<Region>, usize) {
             RegionKind::Device | RegionKind::Managed | RegionKind::Global | RegionKind::Virtual => {
                 settings::SKIP_GLOBAL
             }
-            RegionKind::Host
+            // Other programs may truncate the objects of external memory while they are read.
+            RegionKind::External
+            | RegionKind::Host
             | RegionKind::Registered
             | RegionKind::Graphics
             | RegionKind::Internal => return false,

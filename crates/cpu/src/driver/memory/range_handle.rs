@@ -7,7 +7,7 @@
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
 
-use cupyrite_engine::memory::{MemoryError, Region, RegionKind};
+use cupyrite_engine::memory::{Mappable, MemoryError, Region, RegionKind};
 use cupyrite_sys::driver::{
     self as sys, CUflushGPUDirectRDMAWritesScope as Scope,
     CUflushGPUDirectRDMAWritesTarget as Target,
@@ -61,16 +61,17 @@ fn object_of_mapping(address: u64) -> Res<OwnedFd> {
     let Some(mapping) = space().mapping_at(address) else {
         return Err(Code::INVALID_VALUE);
     };
-    if mapping.base != address || mapping.physical.size() != mapping.size {
-        return not_alone(
+    match mapping.memory {
+        Mappable::Physical(physical)
+            if mapping.base == address && physical.size() == mapping.size =>
+        {
+            physical.export().map_err(|_| Code::OPERATING_SYSTEM)
+        }
+        _ => not_alone(
             address,
             "the range does not begin an allocation of cuMemCreate",
-        );
+        ),
     }
-    mapping
-        .physical
-        .export()
-        .map_err(|_| Code::OPERATING_SYSTEM)
 }
 
 fn object_of_allocation(address: u64, region: &Region) -> Res<OwnedFd> {

@@ -6,8 +6,8 @@
 mod arrays;
 mod captures;
 mod copies;
-mod dynamic_parallelism;
 mod coredump;
+mod dynamic_parallelism;
 mod external;
 mod garbage;
 mod graphs;
