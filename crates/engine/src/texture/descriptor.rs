@@ -468,6 +468,11 @@ fn of_storage(
             if f.element_bytes() != own.element_bytes() || own.is_compressed() && f != own {
                 return bad;
             }
+            // As on an H100: blocks are elements of 32-bit unsigned integers.
+            let words = own.kind == ChannelKind::Unsigned && own.bits == 32;
+            if f.is_compressed() && !own.is_compressed() && !words {
+                return bad;
+            }
             format = f;
         }
         first = all.start.saturating_add(view.first_level);

@@ -34,6 +34,15 @@ pub enum Packing {
     Bc4,
     /// Block compression 5: two channels, 16 bytes.
     Bc5,
+    /// Block compression 6H: three `binary16` channels, 16 bytes.
+    Bc6h {
+        /// Whether there are negative numbers.
+        signed: bool,
+        /// Whether alpha is 1; in views of other arrays, an H100 returns 0.
+        opaque: bool,
+    },
+    /// Block compression 7: 16 bytes.
+    Bc7,
 }
 
 /// The format of an array's elements.
@@ -43,7 +52,7 @@ pub struct Format {
     pub kind: ChannelKind,
     /// Bits per channel (8, 16, 32; 10 for [`Packing::Rgb10A2`]; those of a decoded channel for block formats).
     pub bits: u8,
-    /// Number of channels: 1, 2 or 4.
+    /// Number of channels: 1, 2 or 4; 3 for [`Packing::Bc6h`].
     pub channels: u8,
     /// Memory layout of the channels.
     pub packing: Packing,
@@ -68,7 +77,7 @@ impl Format {
     }
 
     /// The format of a `CUarray_format` and a channel count; `None` for invalid combinations and for formats that the
-    /// CPU device lacks (planar and packed video formats, BC6H, BC7).
+    /// CPU device lacks (planar and packed video formats).
     ///
     /// Formats whose name includes the channel count (`CU_AD_FORMAT_UNORM_INT8X4`) require that count; block formats
     /// require the number of channels they decode to.
@@ -114,17 +123,47 @@ impl Format {
             F::CU_AD_FORMAT_BC4_SNORM => fixed(Snorm, 8, 1, Packing::Bc4),
             F::CU_AD_FORMAT_BC5_UNORM => fixed(Unorm, 8, 2, Packing::Bc5),
             F::CU_AD_FORMAT_BC5_SNORM => fixed(Snorm, 8, 2, Packing::Bc5),
+            F::CU_AD_FORMAT_BC6H_UF16 => fixed(
+                Float,
+                16,
+                3,
+                Packing::Bc6h {
+                    signed: false,
+                    opaque: true,
+                },
+            ),
+            F::CU_AD_FORMAT_BC6H_SF16 => fixed(
+                Float,
+                16,
+                3,
+                Packing::Bc6h {
+                    signed: true,
+                    opaque: true,
+                },
+            ),
+            F::CU_AD_FORMAT_BC7_UNORM => fixed(Unorm, 8, 4, Packing::Bc7),
+            F::CU_AD_FORMAT_BC7_UNORM_SRGB => srgb(fixed(Unorm, 8, 4, Packing::Bc7)),
             _ => None,
         }
     }
 
-    /// The format of a `CUresourceViewFormat`; `None` for `CU_RES_VIEW_FORMAT_NONE`, for formats that the CPU device
-    /// lacks (BC6H, BC7) and for unknown values.
+    /// The format of a `CUresourceViewFormat`; `None` for `CU_RES_VIEW_FORMAT_NONE` and for unknown values.
     pub fn of_view(view_format: u32) -> Option<Self> {
         use ChannelKind::{Float, Signed, Snorm, Unorm, Unsigned};
         use sys::CUresourceViewFormat as F;
         let plain = |kind, bits, channels| Some(Self::plain(kind, bits, channels));
         let block = |kind, channels, packing| Some(Self::make(kind, 8, channels, packing));
+        let bc6h = |signed| {
+            Some(Self::make(
+                Float,
+                16,
+                3,
+                Packing::Bc6h {
+                    signed,
+                    opaque: false,
+                },
+            ))
+        };
         match F(view_format) {
             F::CU_RES_VIEW_FORMAT_UINT_1X8 => plain(Unsigned, 8, 1),
             F::CU_RES_VIEW_FORMAT_UINT_2X8 => plain(Unsigned, 8, 2),
@@ -157,6 +196,9 @@ impl Format {
             F::CU_RES_VIEW_FORMAT_SIGNED_BC4 => block(Snorm, 1, Packing::Bc4),
             F::CU_RES_VIEW_FORMAT_UNSIGNED_BC5 => block(Unorm, 2, Packing::Bc5),
             F::CU_RES_VIEW_FORMAT_SIGNED_BC5 => block(Snorm, 2, Packing::Bc5),
+            F::CU_RES_VIEW_FORMAT_UNSIGNED_BC6H => bc6h(false),
+            F::CU_RES_VIEW_FORMAT_SIGNED_BC6H => bc6h(true),
+            F::CU_RES_VIEW_FORMAT_UNSIGNED_BC7 => block(Unorm, 4, Packing::Bc7),
             _ => None,
         }
     }

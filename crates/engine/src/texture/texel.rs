@@ -226,7 +226,7 @@ unsafe fn rgb10a2<const WIDE: bool>(
 /// The loader of block formats: `decode` takes a block (its upper half zero for 8-byte blocks) and a texel's index in
 /// it, and returns four components.
 unsafe fn compressed<const BYTES: u32, const SRGB: bool>(
-    decode: impl Fn(u128, u32) -> [f32; 4],
+    mut decode: impl FnMut(u128, u32) -> [f32; 4],
     sites: &Row<u64>,
     mask: u32,
     border: &[u32; 4],
@@ -292,6 +292,26 @@ block_loader!(bc4s, 8, |block, texel| blocks::bc4(
 ));
 block_loader!(bc5u, 16, |block, texel| blocks::bc5(block, texel, false));
 block_loader!(bc5s, 16, |block, texel| blocks::bc5(block, texel, true));
+block_loader!(bc6h_unsigned, 16, {
+    let mut decoder = blocks::Bc6h::new(false, 1.0);
+    move |block, texel| decoder.texel(block, texel)
+});
+block_loader!(bc6h_signed, 16, {
+    let mut decoder = blocks::Bc6h::new(true, 1.0);
+    move |block, texel| decoder.texel(block, texel)
+});
+block_loader!(bc6h_view_unsigned, 16, {
+    let mut decoder = blocks::Bc6h::new(false, 0.0);
+    move |block, texel| decoder.texel(block, texel)
+});
+block_loader!(bc6h_view_signed, 16, {
+    let mut decoder = blocks::Bc6h::new(true, 0.0);
+    move |block, texel| decoder.texel(block, texel)
+});
+block_loader!(bc7, 16, {
+    let mut decoder = blocks::Bc7::new();
+    move |block, texel| decoder.texel(block, texel)
+});
 
 /// Rounding of interpolated values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -382,6 +402,16 @@ pub fn loader(format: &Format, integers: bool, srgb: bool) -> Loader {
         Packing::Bc4 => return bc4u::<false>,
         Packing::Bc5 if format.kind == Snorm => return bc5s::<false>,
         Packing::Bc5 => return bc5u::<false>,
+        Packing::Bc6h { signed, opaque } => {
+            return match (signed, opaque) {
+                (true, true) => bc6h_signed::<false>,
+                (false, true) => bc6h_unsigned::<false>,
+                (true, false) => bc6h_view_signed::<false>,
+                (false, false) => bc6h_view_unsigned::<false>,
+            };
+        }
+        Packing::Bc7 if srgb => return bc7::<true>,
+        Packing::Bc7 => return bc7::<false>,
     }
     match (format.bits, format.kind) {
         (8, Unsigned) if integers => by_count!(Plain, 8),

@@ -270,7 +270,7 @@ fn allocate(
     mipmapped: bool,
 ) -> Res<(Arc<Storage>, Charge)> {
     capture_state::reject_if_capturing()?;
-    let format = Format::new(d.format, d.channels).ok_or_else(|| no_format(d))?;
+    let format = Format::new(d.format, d.channels).ok_or(Code::INVALID_VALUE)?;
     let device = device::by_ordinal(context.device)?;
     limits::check(device, d.size, d.flags, mipmapped)?;
     check_flags(d, &format, ALL)?;
@@ -292,23 +292,6 @@ fn allocate(
     drop(charge);
     let charge = space().charge(storage.bytes())?;
     Ok((storage, charge))
-}
-
-/// The error for an unsupported format and channel count. GPUs also support BC6H and BC7.
-fn no_format(d: &Description) -> Code {
-    match (sys::CUarray_format(d.format), d.channels) {
-        (
-            sys::CUarray_format::CU_AD_FORMAT_BC6H_UF16
-            | sys::CUarray_format::CU_AD_FORMAT_BC6H_SF16,
-            3,
-        )
-        | (
-            sys::CUarray_format::CU_AD_FORMAT_BC7_UNORM
-            | sys::CUarray_format::CU_AD_FORMAT_BC7_UNORM_SRGB,
-            4,
-        ) => Code::NOT_SUPPORTED,
-        _ => Code::INVALID_VALUE,
-    }
 }
 
 fn create(out: u64, read: impl FnOnce() -> Res<Description>) -> Res {

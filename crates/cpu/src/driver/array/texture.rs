@@ -276,6 +276,15 @@ fn create_texture(out: u64, resource_at: u64, descriptor_at: u64, view_at: u64) 
         Some(given) => view(given, &source)?,
         None => None,
     };
+    // As on an H100, BC7 arrays in sRGB are read as such only.
+    if let Resource::Array { storage, .. } | Resource::Mipmapped { storage } = &source.resource {
+        let format = storage.format();
+        if format.packing == Packing::Bc7 && format.srgb && !descriptor.srgb {
+            return refuse(Code::INVALID_VALUE, || {
+                "the format of the array is sRGB; CU_TRSF_SRGB must be set".to_owned()
+            });
+        }
+    }
     let is_array = source.array.is_some();
     let texture = Texture::new(source.resource, descriptor, view.as_ref())?;
     let object = Arc::new(TextureObject {
