@@ -271,6 +271,8 @@ pub struct Program {
     pub largest_recursive_frame: u32,
     /// Whether the kernel uses local memory.
     pub uses_local: bool,
+    /// Whether an instruction names a texture, sampler or surface reference.
+    pub uses_references: bool,
     /// Whether `%tid.x`, `%tid.y`, `%tid.z` are read.
     pub uses_tid: [bool; 3],
     /// Whether `%warpid` is read.

@@ -416,6 +416,12 @@ fn initial_values() {
     ))
     .unwrap_or_else(|e| panic!("{e}"));
     let var = |name: &str| &module.globals[module.global_by_name(name).unwrap() as usize];
+    let tex: Vec<(&str, &str)> = var("tex")
+        .properties
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(tex, [("width", "4"), ("filter_mode", "linear")]);
     let bits = |list: &[u64]| list.iter().map(|b| InitElem::Bits(*b)).collect::<Vec<_>>();
     let a = VarId::Module(module.global_by_name("a").unwrap());
     let mut padded = bits(&[1, 2]);

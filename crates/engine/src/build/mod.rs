@@ -98,5 +98,9 @@ pub fn kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Kernel, CompileEr
         static_local: depth as u32,
         gpu_stack: u32::try_from(graph.deepest_calls(&gpu_frames)).unwrap_or(u32::MAX),
         uses_local: depth > 0 || allocates_stack,
+        uses_references: layout
+            .functions
+            .iter()
+            .any(|f| texture::names_reference(&placed.module, f.body)),
     })
 }

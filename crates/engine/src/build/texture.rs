@@ -1,11 +1,12 @@
 //! Translation of texture and surface instructions.
 
-use cupyrite_ptx::ir::{Base, ClampMode, Instr, Operand, Type};
+use cupyrite_ptx::ir::{Base, Body, ClampMode, Instr, Module, Operand, Type, VarId};
 use cupyrite_ptx::textures::{Access, Detail, Geometry, TextureForm};
 
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
 use crate::kir::{Action, Fixed, Reg, TexDetail, TexKind, TexOp};
+use crate::load::is_reference;
 use crate::semantics::lane::Slot;
 use crate::texture::{BoundaryMode, View};
 
@@ -28,6 +29,19 @@ fn outside(mode: ClampMode) -> BoundaryMode {
     }
 }
 
+/// Whether an instruction of a body names a texture, sampler or surface reference.
+pub fn names_reference(module: &Module, body: &Body) -> bool {
+    let is_named = |v: Option<VarId>| match v {
+        Some(VarId::Module(n)) => module.globals.get(n as usize).is_some_and(is_reference),
+        _ => false,
+    };
+    let mut found = false;
+    for o in body.instrs.iter().flat_map(|i| &i.operands) {
+        o.walk(&mut |o| found |= is_named(o.variable()));
+    }
+    found
+}
+
 impl FunctionBuilder<'_, '_> {
     /// `tex`, `tld4`, `txq`, `suq`, `suld`, `sust`, `sured`.
     pub fn texture(&mut self, i: &Instr) -> Result<(), CompileError> {
@@ -36,11 +50,6 @@ impl FunctionBuilder<'_, '_> {
             Some(Err(wrong)) => return Err(self.error(&wrong.message)),
             None => return Err(self.error("internal error: the instruction has no form")),
         };
-        if form.sampler.is_some() {
-            return Err(self.error(
-                "the CPU device does not implement separate samplers; use texture objects",
-            ));
-        }
         if matches!(form.geometry, Some(Geometry::Ms2 | Geometry::AMs2)) {
             return Err(self.error("CUDA has no multisample textures"));
         }
@@ -49,6 +58,10 @@ impl FunctionBuilder<'_, '_> {
         let mut op = TexOp {
             kind: TexKind::Load,
             object: self.object(&form.object, &mut list)?,
+            sampler: match &form.sampler {
+                Some(sampler) => Some(self.object(sampler, &mut list)?),
+                None => None,
+            },
             view: view(form.geometry.unwrap_or(Geometry::D1)),
             coordinates: [zero; 3],
             layer: zero,
@@ -179,7 +192,7 @@ impl FunctionBuilder<'_, '_> {
         self.source(o, Slot::R32, ty, list)
     }
 
-    /// The object's handle.
+    /// The handle of an object: the value of a register, or that of a reference.
     fn object(&mut self, o: &Operand, list: &mut Vec<Action>) -> Result<Reg, CompileError> {
         let register = match o {
             Operand::Addr(Base::Reg(r), 0) => Operand::Reg(*r),
@@ -188,11 +201,26 @@ impl FunctionBuilder<'_, '_> {
         };
         match &register {
             Operand::Reg(_) => self.source(&register, Slot::R64, Type::U64, list),
-            Operand::Var(..) => Err(self.error(
-                "CUDA 12 removed texture and surface references (`.texref`, `.surfref`); use texture and surface objects",
-            )),
+            Operand::Var(v, 0) => {
+                let handle = self.reference_handle(*v).ok_or_else(|| {
+                    self.error("the variable is not a texture, sampler or surface reference")
+                })?;
+                Ok(self.constant(Slot::R64, handle.into()))
+            }
             _ => Err(self.error("the texture or surface object is not in a register")),
         }
+    }
+
+    /// The handle of a `.texref`, `.samplerref` or `.surfref` variable of the module.
+    fn reference_handle(&self, v: VarId) -> Option<u64> {
+        let VarId::Module(n) = v else { return None };
+        let n = n as usize;
+        self.placed
+            .module
+            .globals
+            .get(n)
+            .filter(|g| is_reference(g))?;
+        *self.placed.globals.get(n)?
     }
 
     fn offsets(&self, list: &[Operand]) -> Result<[i32; 3], CompileError> {

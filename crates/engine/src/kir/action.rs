@@ -286,6 +286,7 @@ macro_rules! visit {
             }
             Action::Texture(op) => {
                 f(Read, $($reference)+ op.object);
+                op.sampler.$iter().for_each(|r| f(Read, r));
                 op.coordinates.$iter().for_each(|r| f(Read, r));
                 f(Read, $($reference)+ op.layer);
                 f(Read, $($reference)+ op.lod);

@@ -24,6 +24,8 @@ pub struct Kernel {
     pub gpu_stack: u32,
     /// Whether a thread uses local memory.
     pub uses_local: bool,
+    /// Whether an instruction names a texture, sampler or surface reference.
+    pub uses_references: bool,
 }
 
 impl Kernel {

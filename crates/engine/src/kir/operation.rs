@@ -215,6 +215,8 @@ pub struct TexOp {
     pub kind: TexKind,
     /// The object handle.
     pub object: Reg,
+    /// The handle of a separate sampler (`.texmode_independent`).
+    pub sampler: Option<Reg>,
     /// Geometry that the instruction names.
     pub view: View,
     /// Coordinates.

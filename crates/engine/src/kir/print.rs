@@ -400,7 +400,11 @@ impl Function {
     }
 
     fn texture(&self, out: &mut String, op: &TexOp, opcode: &str) -> fmt::Result {
-        let (object, values) = (self.operand(op.object), self.operands(&op.values));
+        let values = self.operands(&op.values);
+        let object = match op.sampler {
+            Some(sampler) => format!("{}, {}", self.operand(op.object), self.operand(sampler)),
+            None => self.operand(op.object),
+        };
         let dimensions = usize::from(op.view.dimensions).min(3);
         let mut at = self.operands(&op.coordinates[..dimensions]);
         if op.view.layered {

@@ -165,6 +165,11 @@ impl Kernel {
         self.memory.kernels.of(self.id.0)
     }
 
+    /// Whether the kernel, or a function that it calls, uses texture or surface references.
+    pub fn uses_references(&self) -> bool {
+        self.program().as_ref().is_ok_and(|p| p.uses_references)
+    }
+
     /// Address space of its variables.
     pub fn space(&self) -> &Arc<AddressSpace> {
         &self.memory.space

@@ -5,6 +5,7 @@ mod error;
 mod kernel;
 mod kernel_addresses;
 mod parse;
+mod references;
 mod unit;
 mod variables;
 
@@ -21,6 +22,8 @@ pub use kernel::{ClusterDirectives, Kernel, ParamInfo};
 pub use kernel_addresses::KernelAddresses;
 use parse::{check_functions, single};
 pub use parse::{check_unit, link_units, undefined_functions};
+pub use references::is_reference;
+use references::{handle, references};
 pub use unit::Unit;
 use variables::{Placer, VariableMemory};
 
@@ -29,6 +32,7 @@ use super::build::layout::kernel_params;
 use super::build::{ModuleCalls, PlacedModule};
 use super::limits::MAX_PARAMS;
 use crate::memory::AddressSpace;
+use crate::texture::Reference;
 
 /// A module-level variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +54,7 @@ pub struct Image {
     globals: Vec<(String, Global)>,
     /// The module's managed variables: index and address.
     managed: Vec<(usize, u64)>,
+    references: Vec<Reference>,
     memory: Arc<VariableMemory>,
 }
 
@@ -156,9 +161,12 @@ impl Image {
                 }
                 None => placer.allocate(v)?,
             };
-            addresses[n] = Some(base);
+            addresses[n] = Some(handle(v, base));
             if v.managed {
                 managed.push((n, base));
+            }
+            if is_reference(v) {
+                continue;
             }
             globals.push((
                 v.name.clone(),
@@ -191,7 +199,7 @@ impl Image {
         };
         for (n, v) in module.globals.iter().enumerate() {
             let is_shared = first.is_some_and(|first| first.managed_variable(n).is_some());
-            if let Some(base) = addresses[n].filter(|_| !is_shared) {
+            if let Some(base) = addresses[n].filter(|_| !is_shared && !is_reference(v)) {
                 placer.initialize(v, base, module_address)?;
             }
         }
@@ -225,6 +233,7 @@ impl Image {
             calls,
             files,
         });
+        let references = references(&placed);
         let memory = Arc::new(memory);
         let mut kernels = Vec::new();
         let (mut by_name, mut by_address) = (HashMap::new(), HashMap::new());
@@ -262,6 +271,7 @@ impl Image {
             by_address,
             globals,
             managed,
+            references,
             memory,
         })
     }
@@ -292,6 +302,11 @@ impl Image {
     /// The module-level variable with this name.
     pub fn global(&self, name: &str) -> Option<Global> {
         self.globals.iter().find(|g| g.0 == name).map(|g| g.1)
+    }
+
+    /// The texture, sampler and surface references of the module, in PTX order.
+    pub fn references(&self) -> &[Reference] {
+        &self.references
     }
 
     /// All module-level variables in device memory, in PTX order.

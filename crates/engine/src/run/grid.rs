@@ -386,6 +386,7 @@ pub fn run_grid<T: Tier, M: MemoryModel>(
         printf: config.printf,
         graph: config.graph,
         runtime: config.runtime,
+        references: config.references,
         viewer: config.viewer.clone(),
         template,
         params,

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use super::launch_state::{GraphLauncher, PrintfSink, StandardOutput};
 use crate::memory::Viewer;
 use crate::runtime_calls::DeviceRuntime;
+use crate::texture::BoundReference;
 
 /// Everything about a launch except the kernel.
 pub struct LaunchConfig<'a> {
@@ -36,6 +37,8 @@ pub struct LaunchConfig<'a> {
     pub graph: Option<&'a dyn GraphLauncher>,
     /// Executes the kernel's calls of the device runtime. Without it, such a call is a fault.
     pub runtime: Option<&'a dyn DeviceRuntime>,
+    /// The texture, surface and sampler references of the kernel's module.
+    pub references: &'a [BoundReference],
 }
 
 /// Never set: the launch cannot be cancelled.
@@ -43,7 +46,7 @@ static NEVER_CANCELLED: AtomicBool = AtomicBool::new(false);
 
 impl<'a> LaunchConfig<'a> {
     /// A launch with the default limits of the driver, on all multiprocessors of device 0. It has no dynamic shared memory, is
-    /// not cooperative, cannot be cancelled and belongs to no graph; `%gridid` is 1, and `printf` writes to standard output.
+    /// not cooperative, cannot be cancelled and belongs to no graph, and its references are bound to nothing; `%gridid` is 1, and `printf` writes to standard output.
     pub fn new(grid: [u32; 3], block: [u32; 3], params: &'a [u8]) -> Self {
         Self {
             grid,
@@ -60,6 +63,7 @@ impl<'a> LaunchConfig<'a> {
             sms: None,
             graph: None,
             runtime: None,
+            references: &[],
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::fault::{Fault, FaultDetail, FaultKind, FaultPlace, LaneFault};
 use crate::fault_report::{report, source_line};
 use crate::memory::{AddressSpace, Viewer};
 use crate::runtime_calls::DeviceRuntime;
+use crate::texture::BoundReference;
 
 /// Receives the output of device-side `printf`. Several threads call it concurrently.
 pub trait PrintfSink: Sync {
@@ -73,6 +74,8 @@ pub struct Launch<'a> {
     pub graph: Option<&'a dyn GraphLauncher>,
     /// Executes calls of the device runtime.
     pub runtime: Option<&'a dyn DeviceRuntime>,
+    /// Texture, surface and sampler references.
+    pub references: &'a [BoundReference],
     /// The device whose access rights apply.
     pub viewer: Viewer,
     /// Initial contents of the register files.

@@ -6,7 +6,7 @@ use super::context::{Context, ExecResult, fault};
 use super::lanes::{LANES, lanes};
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{get, host, refused, set};
-use super::texture_cache::CachedObject;
+use super::texture_cache::{CachedObject, reference};
 use crate::bytecode::Inst;
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::kir::{Reg, TexDetail, TexKind, TexOp};
@@ -15,8 +15,8 @@ use crate::semantics::atomic::combine;
 use crate::semantics::lane::Slot;
 use crate::texture::objects::Object;
 use crate::texture::{
-    Coordinates, Detail, Fetch, Row, Rows, Surface, SurfaceAccess, Texture, element_address,
-    read_element, write_element,
+    BoundReference, Coordinates, Detail, Fetch, ReferenceKind, Row, Rows, Sampler, Surface,
+    SurfaceAccess, Texture, element_address, read_element, write_element,
 };
 
 /// Whether `[address, address + len)` lies in adjacent regions that `viewer` may read.
@@ -36,8 +36,16 @@ fn covered(space: &AddressSpace, viewer: &Viewer, address: u64, len: u64) -> boo
 
 /// The fault of an invalid handle.
 #[cold]
-fn no_object(handle: u64, lane: u32, what: &str) -> Box<LaneFault> {
-    let text = if handle == 0 {
+fn no_object(references: &[BoundReference], handle: u64, lane: u32, what: &str) -> Box<LaneFault> {
+    let text = if let Some(bound) = reference(references, handle) {
+        let name = &bound.reference.name;
+        match (&bound.object, &bound.reference.kind) {
+            (None, ReferenceKind::Texture | ReferenceKind::Surface) => format!(
+                "the {what} reference `{name}` was bound to no memory when the kernel was launched"
+            ),
+            _ => format!("`{name}` is not a {what} reference"),
+        }
+    } else if handle == 0 {
         format!("the {what} handle is zero")
     } else {
         format!("{handle:#x} is not the handle of a {what} object")
@@ -53,14 +61,16 @@ fn no_object(handle: u64, lane: u32, what: &str) -> Box<LaneFault> {
 fn texture(
     cx: &mut Context<'_, impl MemoryModel>,
     handle: u64,
+    sampler: u64,
     lane: u32,
 ) -> Result<std::sync::Arc<Texture>, Box<LaneFault>> {
     let space = cx.launch.space;
-    let Some(entry) = cx.worker.objects.find(handle) else {
-        return Err(no_object(handle, lane, "texture"));
+    let references = cx.launch.references;
+    let Some(entry) = cx.worker.objects.find(references, handle, sampler) else {
+        return Err(no_object(references, handle, lane, "texture"));
     };
     let Object::Texture(texture) = &entry.object else {
-        return Err(no_object(handle, lane, "texture"));
+        return Err(no_object(references, handle, lane, "texture"));
     };
     if !entry.checked {
         if let Some((address, len)) = texture.memory()
@@ -93,7 +103,15 @@ fn surface(
             object: Object::Surface(surface),
             ..
         }) => Ok(surface.clone()),
-        _ => Err(no_object(handle, lane, "surface")),
+        _ => Err(no_object(references, handle, lane, "surface")),
+    }
+}
+
+/// The sampler of a handle, if it names one.
+fn sampler(cx: &Context<'_, impl MemoryModel>, handle: u64) -> Option<Sampler> {
+    match reference(cx.launch.references, handle)?.reference.kind {
+        ReferenceKind::Sampler(sampler) => Some(sampler),
+        _ => None,
     }
 }
 
@@ -123,15 +141,21 @@ pub unsafe fn run(
     let op = &program.textures[inst.target as usize];
     // SAFETY: the handle is in a 64-bit slot.
     let handles: Row<u64> = unsafe { *regs.add(op.object.at as usize).cast() };
+    let samplers: Row<u64> = match op.sampler {
+        // SAFETY: the sampler's handle is in a 64-bit slot.
+        Some(sampler) => unsafe { *regs.add(sampler.at as usize).cast() },
+        None => [0; LANES],
+    };
     let mut rows: Rows = [[0; LANES]; 4];
     let mut left = active;
     while left != 0 {
         // Usually all lanes use the same object.
         let first = left.trailing_zeros();
         let handle = handles[first as usize & 31];
+        let separate = samplers[first as usize & 31];
         let mut group = 0;
-        for (l, h) in handles.iter().enumerate() {
-            group |= u32::from(*h == handle) << l;
+        for (l, (h, s)) in handles.iter().zip(&samplers).enumerate() {
+            group |= u32::from(*h == handle && *s == separate) << l;
         }
         group &= left;
         left &= !group;
@@ -143,7 +167,7 @@ pub unsafe fn run(
                     fetch(cx, &texture, regs, inst, op, group, &mut rows)?;
                 }
                 TexKind::TextureQuery(what, by_level) => {
-                    let texture = texture(cx, handle, first)?;
+                    let texture = texture(cx, handle, 0, first)?;
                     let level: Row<u32> = row(regs, op.lod.at);
                     for l in lanes(group) {
                         rows[0][l] = texture.query(what, if by_level { level[l] } else { 0 });
@@ -206,7 +230,7 @@ fn geometry_mismatch(op: &TexOp, active: u32, what: &str) -> Box<LaneFault> {
     )
 }
 
-/// `tex`, `tld4` for lanes that use one texture.
+/// `tex`, `tld4` for lanes that use one texture. Returns the lanes that have read texels without memory.
 unsafe fn fetch(
     cx: &mut Context<'_, impl MemoryModel>,
     t: &Texture,
@@ -215,7 +239,7 @@ unsafe fn fetch(
     op: &TexOp,
     active: u32,
     rows: &mut Rows,
-) -> ExecResult {
+) -> Result<u32, Box<LaneFault>> {
     let texels = matches!(op.kind, TexKind::Fetch { texels: true, .. });
     if !t.accepts(op.view, texels) {
         return Err(geometry_mismatch(op, active, "texture"));
@@ -269,9 +293,9 @@ unsafe fn fetch(
         match op.kind {
             TexKind::Gather(component) => {
                 let component = usize::from(component);
-                t.gather(&f, component, active, rows, &mut admit_texels)
+                t.gather(&f, component, active, rows, &mut admit_texels)?;
             }
-            _ => t.fetch(&f, active, rows, &mut admit_texels),
+            _ => t.fetch(&f, active, rows, &mut admit_texels)?,
         }
     }
 }

@@ -14,6 +14,7 @@ mod descriptor;
 mod format;
 pub mod objects;
 mod query;
+mod references;
 mod sample;
 mod srgb;
 mod storage;
@@ -27,6 +28,7 @@ pub use descriptor::{
     Texture, TextureDescriptor, TextureError,
 };
 pub use format::{ChannelKind, Format, Packing};
+pub use references::{BoundReference, Reference, ReferenceKind, Sampler};
 pub use sample::{Coordinates, Detail, Fetch, View};
 pub use storage::{LEVEL_ALIGN, Level, Shape, Storage, StorageError};
 pub use surface::{

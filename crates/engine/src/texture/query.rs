@@ -4,6 +4,7 @@ use cupyrite_ptx::textures::Query;
 
 use super::descriptor::{AddressMode, Filter, Geometry, Image, Surface, Texture};
 use super::format::{ChannelKind, Format, Packing};
+use super::references::Sampler;
 use super::storage::Shape;
 
 /// The number of a channel data type, as in OpenCL (PTX ISA, table "Channel Data Type").
@@ -54,6 +55,33 @@ fn array_size(shape: Shape, layers: u32) -> u32 {
     }
 }
 
+/// `txq.filter_mode`: nearest, linear.
+fn filter_mode(filter: Filter) -> u32 {
+    u32::from(filter == Filter::Linear)
+}
+
+/// `txq.addr_mode_0`: wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border.
+fn address_mode(mode: AddressMode) -> u32 {
+    match mode {
+        AddressMode::Wrap => 0,
+        AddressMode::Mirror => 1,
+        AddressMode::Clamp => 3,
+        AddressMode::Border => 4,
+    }
+}
+
+impl Sampler {
+    /// The value of an attribute; zero for those of textures.
+    pub fn query(&self, what: Query) -> u32 {
+        match what {
+            Query::ForceUnnormalizedCoords => u32::from(self.force_unnormalized),
+            Query::FilterMode => filter_mode(self.filter),
+            Query::AddrMode(k) => address_mode(self.address[usize::from(k) % 3]),
+            _ => 0,
+        }
+    }
+}
+
 impl Texture {
     /// The value of an attribute; extents are those of mipmap level `level`, zero if it does not exist.
     pub fn query(&self, what: Query, level: u32) -> u32 {
@@ -86,14 +114,8 @@ impl Texture {
             Query::NumMipmapLevels => self.images.len() as u32,
             Query::NumSamples => 1,
             Query::ForceUnnormalizedCoords => u32::from(!self.descriptor.normalized),
-            Query::FilterMode => u32::from(self.descriptor.filter == Filter::Linear),
-            // wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border.
-            Query::AddrMode(k) => match self.descriptor.address[usize::from(k) % 3] {
-                AddressMode::Wrap => 0,
-                AddressMode::Mirror => 1,
-                AddressMode::Clamp => 3,
-                AddressMode::Border => 4,
-            },
+            Query::FilterMode => filter_mode(self.descriptor.filter),
+            Query::AddrMode(k) => address_mode(self.descriptor.address[usize::from(k) % 3]),
             Query::MemoryLayout => 0,
         }
     }

@@ -12,6 +12,7 @@ mod memory_model;
 mod multimem;
 mod mutations;
 mod runtime_calls;
+mod references;
 mod sleep;
 mod stack;
 mod tearing;

@@ -137,6 +137,8 @@ pub struct Variable {
     pub linkage: Linkage,
     /// Initial contents in memory order. The part of the variable that they do not cover is zero.
     pub init: Vec<InitElem>,
+    /// Properties that initialize a `.texref`, `.samplerref` or `.surfref` variable: names and values as written.
+    pub properties: Vec<(String, String)>,
     /// `.attribute(.managed)`.
     pub managed: bool,
     /// `.ptr` annotation of a kernel parameter: the state space of the pointee (`None` is generic) and its alignment.

@@ -21,7 +21,8 @@ impl<'t> Parser<'t> {
             ));
         }
         if matches!(var.ty, Type::TexRef | Type::SamplerRef | Type::SurfRef) {
-            return self.properties();
+            var.properties = self.properties()?;
+            return Ok(());
         }
         // Lengths of the levels of braces, outermost first: the dimensions, then the vector.
         let mut levels: Vec<Option<u64>> = var.dims.clone();
@@ -196,22 +197,24 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `{ width = 4, filter_mode = nearest }` of an opaque reference, which is ignored.
-    fn properties(&mut self) -> Result<(), Error> {
-        let mut depth = 0u32;
-        loop {
-            match self.tok.kind {
-                TokenKind::Punct(b'{') => depth += 1,
-                TokenKind::Punct(b'}') => depth = depth.saturating_sub(1),
-                TokenKind::Punct(b',' | b'=') | TokenKind::Ident | TokenKind::Int(..)
-                    if depth > 0 => {}
-                _ => return Err(self.expected("'{' or a property")),
-            }
-            self.bump();
-            if depth == 0 {
-                return Ok(());
+    /// `{ width = 4, filter_mode = nearest }` of an opaque reference.
+    fn properties(&mut self) -> Result<Vec<(String, String)>, Error> {
+        let mut properties = Vec::new();
+        self.expect(b'{', "before the properties")?;
+        while !self.at(b'}') {
+            let name = self.ident("a property")?;
+            self.expect(b'=', "before the value of a property")?;
+            let value = match self.tok.kind {
+                TokenKind::Ident | TokenKind::Int(..) => self.bump(),
+                _ => return Err(self.expected("the value of a property")),
+            };
+            properties.push((name.text.to_owned(), value.text.to_owned()));
+            if !self.eat(b',') {
+                break;
             }
         }
+        self.expect(b'}', "after the properties")?;
+        Ok(properties)
     }
 }
 

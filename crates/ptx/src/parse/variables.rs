@@ -178,6 +178,7 @@ impl<'t> Parser<'t> {
             dims,
             linkage,
             init: Vec::new(),
+            properties: Vec::new(),
             managed: head.managed,
             ptr: head.ptr,
             pos,

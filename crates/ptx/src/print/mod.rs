@@ -176,6 +176,14 @@ fn declaration(module: &Module, v: &Variable, name: &str) -> String {
             None => text.push_str("[]"),
         }
     }
+    if !v.properties.is_empty() {
+        let all: Vec<String> = v
+            .properties
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        let _ = write!(text, " = {{ {} }}", all.join(", "));
+    }
     let values: Vec<String> = v.init.iter().flat_map(|e| element(module, v, e)).collect();
     match values.as_slice() {
         [] => {}

@@ -146,6 +146,11 @@ impl Array {
     pub(crate) fn flags(&self) -> u32 {
         self.description.flags
     }
+
+    /// Its `CUarray_format` and number of channels.
+    pub(crate) fn format(&self) -> (u32, u32) {
+        (self.description.format, self.description.channels)
+    }
 }
 
 /// A mipmapped array.
@@ -172,6 +177,11 @@ impl Mipmapped {
     /// Width, height and depth, as in its descriptor.
     pub(crate) fn size(&self) -> [u64; 3] {
         self.description.size
+    }
+
+    /// Its `CUarray_format` and number of channels.
+    pub(crate) fn format(&self) -> (u32, u32) {
+        (self.description.format, self.description.channels)
     }
 
     fn clear_level(&self, level: u32) {
@@ -247,6 +257,7 @@ fn check_flags(d: &Description, format: &Format, known: u32) -> Res {
         || sparse
             && (has(sys::CUDA_ARRAY3D_SURFACE_LDST)
                 || has(sys::CUDA_ARRAY3D_DEFERRED_MAPPING)
+                || has(sys::CUDA_ARRAY3D_CUBEMAP)
                 || d.size[1] == 0)
         || format.is_compressed() && d.size[1] == 0
     {

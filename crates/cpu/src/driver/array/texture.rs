@@ -20,6 +20,7 @@ use crate::driver::entry::caller_memory::{get, non_null, put, put_with};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id};
+use crate::driver::entry::logs::refuse;
 
 static TEXTURES: HandleTable<TextureObject> = HandleTable::new(HandleKind::Texture);
 static SURFACES: HandleTable<SurfaceObject> = HandleTable::new(HandleKind::Surface);
@@ -74,15 +75,20 @@ pub(crate) fn remove_context(context: u64) {
 }
 
 /// Attributes that limit textures over linear memory.
-const TEXTURE_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
-const TEXTURE_PITCH_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT;
-const LINEAR_WIDTH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH;
-const PITCH_2D_WIDTH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH;
-const PITCH_2D_HEIGHT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT;
-const PITCH_2D_PITCH: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH;
+pub(crate) const TEXTURE_ALIGNMENT: Attribute = Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
+pub(crate) const TEXTURE_PITCH_ALIGNMENT: Attribute =
+    Attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT;
+pub(crate) const LINEAR_WIDTH: Attribute =
+    Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH;
+pub(crate) const PITCH_2D_WIDTH: Attribute =
+    Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH;
+pub(crate) const PITCH_2D_HEIGHT: Attribute =
+    Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT;
+pub(crate) const PITCH_2D_PITCH: Attribute =
+    Attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH;
 
 /// A limit of the context's device.
-fn limit(context: &Context, attribute: Attribute) -> Res<u64> {
+pub(crate) fn limit(context: &Context, attribute: Attribute) -> Res<u64> {
     attributes::get(device::by_ordinal(context.device)?, attribute).map(|v| v as u64)
 }
 
@@ -178,7 +184,7 @@ fn source(context: &Context, resource: &CUDA_RESOURCE_DESC) -> Res<TextureSource
 }
 
 /// The format of linear memory. Normalised and compressed formats apply to arrays only.
-fn memory_format(format: CUarray_format, channels: u32) -> Res<Format> {
+pub(crate) fn memory_format(format: CUarray_format, channels: u32) -> Res<Format> {
     Format::new(format.0, channels)
         .filter(|f| {
             let normalised = matches!(f.kind, ChannelKind::Unorm | ChannelKind::Snorm);
@@ -200,7 +206,7 @@ fn check_address(context: &Context, address: u64) -> Res {
 /// Maximum anisotropy; larger values are clamped.
 const MAX_ANISOTROPY: u32 = 16;
 /// Unnamed bits between the named flags, which NVIDIA's driver ignores.
-const IGNORED_FLAGS: u32 = 0x0C;
+pub(crate) const IGNORED_FLAGS: u32 = 0x0C;
 
 fn descriptor(given: &CUDA_TEXTURE_DESC, source: &TextureSource) -> Res<TextureDescriptor> {
     let mut c = *given;

@@ -13,6 +13,7 @@ use super::{
     entry_by_handle, entry_by_handle_or_current, primary, with_stack,
 };
 use crate::driver::array;
+use crate::driver::array::references;
 use crate::driver::array::texture;
 use crate::driver::coredump;
 use crate::driver::device;
@@ -23,6 +24,7 @@ use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::init;
 use crate::driver::external;
+use crate::driver::entry::logs::refuse;
 use crate::driver::graphics;
 use crate::driver::memory::host_flags;
 use crate::driver::memory::ipc;
@@ -85,6 +87,7 @@ fn tear_down(context: &Arc<Context>) {
     event::remove_context(context.id);
     module::remove_context(context.id);
     library::remove_context(context.id);
+    references::remove_context(context.id);
     texture::remove_context(context.id);
     graphics::remove_context(context.id);
     external::remove_context(context.id);
@@ -219,6 +222,11 @@ driver_entry_points! {
     }
     fn ctx_destroy "cuCtxDestroy_v2" (handle: u64) {
         let context = CONTEXTS.find(handle).ok_or(Code::INVALID_CONTEXT)?;
+        if current_any()?.is_none_or(|current| current.id != context.id) {
+            return refuse(Code::INVALID_CONTEXT, || {
+                "the context must be current to the calling thread".to_owned()
+            });
+        }
         if context.primary {
             // A primary context is owned by its device; it is released or reset there.
             return Err(Code::INVALID_CONTEXT);

@@ -57,6 +57,8 @@ pub(crate) enum HandleKind {
     ExternalMemory,
     ExternalSemaphore,
     AsyncNotification,
+    TextureReference,
+    SurfaceReference,
 }
 
 impl std::fmt::Display for HandleKind {
@@ -92,6 +94,8 @@ impl std::fmt::Display for HandleKind {
             HandleKind::ExternalMemory => "external memory",
             HandleKind::ExternalSemaphore => "external semaphore",
             HandleKind::AsyncNotification => "asynchronous notification",
+            HandleKind::TextureReference => "texture reference",
+            HandleKind::SurfaceReference => "surface reference",
         })
     }
 }
@@ -156,6 +160,11 @@ impl<T> HandleTable<T> {
             .write()
             .remove(&handle)
             .ok_or_else(|| self.unknown(handle))
+    }
+
+    /// Removes a handle that may have been removed already.
+    pub(crate) fn remove_quietly(&self, handle: u64) -> Option<Arc<T>> {
+        self.live.write().remove(&handle)
     }
 
     /// Returns the objects that match `wanted`, in no particular order.

@@ -8,6 +8,7 @@ use cupyrite_engine::{Image, Kernel};
 use cupyrite_sys::driver::{self as sys, CUfunction_attribute as Attribute};
 use parking_lot::Mutex;
 
+use crate::driver::array::references::ModuleReferences;
 use crate::driver::context;
 use crate::driver::context::Context;
 use crate::driver::device::attributes::{MAX_THREADS_PER_BLOCK, SHARED_PER_BLOCK};
@@ -64,6 +65,8 @@ pub(crate) struct Function {
     pub(crate) context: Arc<Context>,
     /// Keeps the module's variables alive while a launch may use them.
     image: Arc<Image>,
+    /// The references of the module.
+    pub(crate) references: Arc<ModuleReferences>,
     pub(crate) kernel: Arc<Kernel>,
     settings: Shared,
 }
@@ -84,6 +87,7 @@ impl Function {
             module: module.id,
             context: module.context.clone(),
             image: module.image.clone(),
+            references: module.references.clone(),
             kernel,
             settings,
         });

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cupyrite_engine::{Bounds, DeviceRuntime, FaultKind, GraphLauncher, Kernel, launch_clusters};
+use cupyrite_engine::texture::BoundReference;
 
 use crate::driver::context::activity::RunningKernel;
 use crate::driver::context::{Context, green};
@@ -93,6 +94,8 @@ pub(crate) struct Launch {
     /// Cluster dimensions in blocks; `None` without clusters.
     cluster: Option<[u32; 3]>,
     pub(crate) arguments: Arc<Arguments>,
+    /// What the module's references are bound to.
+    references: Arc<[BoundReference]>,
 }
 
 impl Launch {
@@ -115,8 +118,14 @@ impl Launch {
         let cluster = check(&function, &config)?;
         let bytes = arguments(&function.kernel, pointers, extra)?;
         let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
+        let references = if function.kernel.uses_references() {
+            function.references.bound()?
+        } else {
+            Arc::default()
+        };
         Ok(Launch {
             handle,
+            references,
             function,
             config,
             cluster,
@@ -200,6 +209,7 @@ impl Launch {
             sms: share,
             graph: launcher.map(|l| &**l as &dyn GraphLauncher),
             runtime,
+            references: &self.references,
             ..cupyrite_engine::LaunchConfig::new(config.grid, config.block, params)
         };
         let outcome = match self.cluster {

@@ -26,7 +26,8 @@ fn blocking() -> bool {
     *BLOCKING.get_or_init(|| std::env::var("CUDA_LAUNCH_BLOCKING").is_ok_and(|v| v == "1"))
 }
 
-fn launch(
+/// Launches a kernel in a stream, or records the launch if the stream is captured. Returns the stream.
+pub(crate) fn launch(
     handle: u64,
     config: LaunchConfig,
     stream: u64,
@@ -41,6 +42,12 @@ fn launch(
     // A failed launch would be missing from the graph.
     let launch = launch.inspect_err(|_| capture_state::invalidate(&stream))?;
     if capture_state::is_capturing(&stream)? {
+        if launch.function.kernel.uses_references() {
+            capture_state::invalidate(&stream);
+            return refuse(Code::STREAM_CAPTURE_UNSUPPORTED, || {
+                "the kernel uses texture or surface references, which graphs do not support; use objects".into()
+            });
+        }
         let node = graph::Kernel::captured(launch, attributes);
         graph::capture::record(&stream, graph::Payload::Kernel(node))?;
         return Ok(stream);

@@ -11,12 +11,14 @@ use parking_lot::Mutex;
 
 use self::function::Function;
 use crate::code;
+use crate::driver::array::references::ModuleReferences;
 use crate::driver::context::{self, Context};
 use crate::driver::entry::Res;
 use crate::driver::entry::caller_memory::{get_name, non_null, put, put_optional};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
+use crate::driver::entry::logs::refuse;
 use crate::driver::module::jit::{JitOptions, Rejected, units_at, units_of};
 use crate::driver::stream::capture_state;
 
@@ -38,6 +40,8 @@ pub(crate) struct Module {
     pub(crate) image: Arc<Image>,
     /// Functions returned so far, by name.
     functions: Mutex<HashMap<String, Arc<Function>>>,
+    /// Its texture and surface references.
+    pub(crate) references: Arc<ModuleReferences>,
     /// Unloaded with its library, not by `cuModuleUnload`.
     of_library: bool,
 }
@@ -46,11 +50,13 @@ impl Module {
     pub(crate) fn new(context: &Arc<Context>, image: Arc<Image>, of_library: bool) -> Arc<Module> {
         let id = fresh_id();
         let functions = Mutex::default();
+        let references = ModuleReferences::new(context, &image);
         let module = Arc::new(Module {
             id,
             context: context.clone(),
             image,
             functions,
+            references,
             of_library,
         });
         MODULES.insert(id, module.clone());
@@ -97,6 +103,7 @@ impl Module {
     pub(crate) fn unload(&self) {
         let _ = MODULES.remove(self.handle());
         function::invalidate_module(self.id);
+        self.references.remove();
         self.functions.lock().clear();
         self.context.printf.flush();
     }
@@ -160,9 +167,25 @@ fn find(handle: u64) -> Res<Arc<Module>> {
     Ok(module)
 }
 
+/// The name of a reference.
+fn reference_name(address: u64) -> Res<String> {
+    let name = get_name(address)?;
+    if name.is_empty() {
+        return refuse(Code::INVALID_VALUE, || "the name is empty".to_owned());
+    }
+    Ok(name)
+}
+
 /// Writes the address and size of a variable, each if requested.
 pub(crate) fn put_global(image: &Image, name: u64, address: u64, size: u64, managed: bool) -> Res {
     let name = get_name(name)?;
+    if image.references().iter().any(|r| *r.name == *name) {
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "'{name}' is a texture or surface reference, which has no address; use cuModuleGetTexRef or cuModuleGetSurfRef"
+            )
+        });
+    }
     let global = image
         .global(&name)
         .filter(|g| !managed || g.managed)
@@ -209,6 +232,20 @@ driver_entry_points! {
     fn module_get_global "cuModuleGetGlobal_v2" (address: u64, size: u64, handle: u64, name: u64) {
         non_null(name)?;
         put_global(&find(handle)?.image, name, address, size, false)
+    }
+    fn module_get_texref "cuModuleGetTexRef" (out: u64, handle: u64, name: u64) {
+        non_null(out)?;
+        non_null(name)?;
+        let name = reference_name(name)?;
+        let found = find(handle)?.references.texture(&name);
+        put(out, found.ok_or(Code::NOT_FOUND)?)
+    }
+    fn module_get_surfref "cuModuleGetSurfRef" (out: u64, handle: u64, name: u64) {
+        non_null(out)?;
+        non_null(name)?;
+        let name = reference_name(name)?;
+        let found = find(handle)?.references.surface(&name);
+        put(out, found.ok_or(Code::NOT_FOUND)?)
     }
     fn module_function_count "cuModuleGetFunctionCount" (out: u64, handle: u64) {
         non_null(out)?;

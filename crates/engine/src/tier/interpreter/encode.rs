@@ -103,6 +103,7 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
         gpu_stack: kernel.gpu_stack,
         largest_recursive_frame: kernel.largest_recursive_frame(),
         uses_local: kernel.uses_local,
+        uses_references: kernel.uses_references,
         uses_tid: [0, 1, 2].map(|axis| reads(Special::Tid(axis))),
         uses_warp_id: reads(Special::WarpId),
         uses_cluster_barrier: false,
