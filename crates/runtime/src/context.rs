@@ -172,7 +172,7 @@ pub(crate) fn bind(device: CUdevice) -> Res {
 }
 
 /// Resets the primary context of `device`; the next call recreates it.
-fn reset(device: CUdevice) -> Res {
+pub(crate) fn reset(device: CUdevice) -> Res {
     let held = {
         let mut primaries = primaries();
         let held = primaries

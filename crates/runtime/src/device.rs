@@ -49,6 +49,36 @@ fn limit(which: u32) -> Res<CUlimit> {
     }
 }
 
+/// Writes the value of a limit.
+pub(crate) fn put_limit(out: u64, which: u32) -> Res {
+    non_null(out)?;
+    context::current()?;
+    let mut value = 0usize;
+    cu!(cuCtxGetLimit(&mut value, limit(which)?))?;
+    put(out, value)
+}
+
+/// Sets a limit.
+pub(crate) fn set_limit_to(which: u32, value: usize) -> Res {
+    context::current()?;
+    cu!(cuCtxSetLimit(limit(which)?, value))
+}
+
+/// Writes the cache configuration.
+pub(crate) fn put_cache_config(out: u64) -> Res {
+    non_null(out)?;
+    context::current()?;
+    let mut config = CUfunc_cache::default();
+    cu!(cuCtxGetCacheConfig(&mut config))?;
+    put(out, config)
+}
+
+/// Sets the cache configuration.
+pub(crate) fn set_cache_config_to(config: u32) -> Res {
+    context::current()?;
+    cu!(cuCtxSetCacheConfig(CUfunc_cache(config as _)))
+}
+
 runtime_entry_points! {
     fn get_attribute "cudaDeviceGetAttribute" (out: u64, which: u32, ordinal: i32) {
         non_null(out)?;
@@ -56,26 +86,16 @@ runtime_entry_points! {
         put(out, attribute(device, CUdevice_attribute(which as _))?)
     }
     fn get_limit "cudaDeviceGetLimit" (out: u64, which: u32) {
-        non_null(out)?;
-        context::current()?;
-        let mut value = 0usize;
-        cu!(cuCtxGetLimit(&mut value, limit(which)?))?;
-        put(out, value)
+        put_limit(out, which)
     }
     fn set_limit "cudaDeviceSetLimit" (which: u32, value: usize) {
-        context::current()?;
-        cu!(cuCtxSetLimit(limit(which)?, value))
+        set_limit_to(which, value)
     }
     fn get_cache_config "cudaDeviceGetCacheConfig" (out: u64) {
-        non_null(out)?;
-        context::current()?;
-        let mut config = CUfunc_cache::default();
-        cu!(cuCtxGetCacheConfig(&mut config))?;
-        put(out, config)
+        put_cache_config(out)
     }
     fn set_cache_config "cudaDeviceSetCacheConfig" (config: u32) {
-        context::current()?;
-        cu!(cuCtxSetCacheConfig(CUfunc_cache(config as _)))
+        set_cache_config_to(config)
     }
     fn get_shared_config "cudaDeviceGetSharedMemConfig" (out: u64) {
         non_null(out)?;

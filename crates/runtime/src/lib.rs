@@ -26,6 +26,7 @@ mod copy_array;
 mod copy_batch;
 mod copy_nd;
 mod cuda12;
+mod deprecated;
 mod device;
 mod driver_access;
 mod entry;
@@ -72,6 +73,7 @@ fn table() -> &'static HashMap<&'static str, &'static EntryPoint> {
             copy_array::ENTRIES,
             copy_batch::ENTRIES,
             copy_nd::ENTRIES,
+            deprecated::ENTRIES,
             device::ENTRIES,
             driver_access::ENTRIES,
             errors::ENTRIES,

@@ -115,6 +115,54 @@ fn a_kernel_of_a_library_runs() {
 }
 
 #[test]
+fn a_cooperative_kernel_is_launched_on_each_device() {
+    let kernel = kernel(library());
+    let (mut p, mut stream) = (0u64, 0u64);
+    ok!("cudaStreamCreate", &mut stream);
+    ok!("cudaMalloc", &mut p, 16);
+    ok!("cudaMemset", p, 0, 16);
+    let n = 4u32;
+    let arguments = [&raw const p as u64, &raw const n as u64];
+    // `cudaLaunchParams`: function, grid, block, arguments, shared memory, stream.
+    let one = 1u64 | 1 << 32;
+    let with = |f: u64, stream: u64| {
+        [
+            f,
+            one,
+            1 | 4 << 32,
+            one,
+            arguments.as_ptr() as u64,
+            0,
+            stream,
+        ]
+    };
+    let launch = |list: &[u64; 7], count: u32, flags: u32| {
+        rt!("cudaLaunchCooperativeKernelMultiDevice", list, count, flags)
+    };
+    assert_eq!(launch(&with(kernel, stream), 1, 0), Error::SUCCESS);
+    ok!("cudaStreamSynchronize", stream);
+    let mut got = [9u32; 4];
+    ok!("cudaMemcpy", &mut got, p, 16, 2);
+    assert_eq!(got, [0, 1, 2, 3]);
+    assert_eq!(launch(&with(kernel, stream), 0, 0), Error::INVALID_VALUE);
+    assert_eq!(launch(&with(kernel, stream), 1, 8), Error::INVALID_VALUE);
+    assert_eq!(
+        launch(&with(kernel, 0), 1, 0),
+        Error::INVALID_RESOURCE_HANDLE
+    );
+    assert_eq!(
+        launch(&with(0, stream), 1, 0),
+        Error::INVALID_DEVICE_FUNCTION
+    );
+    assert_eq!(
+        rt!("cudaLaunchCooperativeKernelMultiDevice", 0u64, 1, 0),
+        Error::INVALID_VALUE
+    );
+    ok!("cudaStreamDestroy", stream);
+    ok!("cudaFree", p);
+}
+
+#[test]
 fn kernels_and_their_functions_have_attributes() {
     let library = library();
     let kernel = kernel(library);

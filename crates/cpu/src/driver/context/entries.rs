@@ -159,6 +159,23 @@ fn create(out: u64, flags: u32, ordinal: i32, api_version: u32) -> Res {
     pushed
 }
 
+/// Destroys a context other than a primary one.
+fn destroy(handle: u64) -> Res {
+    let context = CONTEXTS.find(handle).ok_or(Code::INVALID_CONTEXT)?;
+    if context.primary {
+        // A primary context is owned by its device; it is released or reset there.
+        return Err(Code::INVALID_CONTEXT);
+    }
+    context.check_may_wait()?;
+    CONTEXTS.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
+    tear_down(&context);
+    with_stack(|s| {
+        if s.last().is_some_and(|e| e.context.id == context.id) {
+            s.pop();
+        }
+    })
+}
+
 /// Activates `device`'s primary context and returns it.
 pub(crate) fn retain_primary(ordinal: i32) -> Res<Arc<Context>> {
     let device = device::by_ordinal(ordinal)?;
@@ -221,6 +238,19 @@ driver_entry_points! {
         create(out, flags, device, API_VERSION)
     }
     fn ctx_destroy "cuCtxDestroy_v2" (handle: u64) {
+        destroy(handle)
+    }
+    fn ctx_attach "cuCtxAttach" (out: u64, flags: u32) {
+        non_null(out)?;
+        if flags != 0 {
+            return refuse(Code::INVALID_VALUE, || format!("the flags are {flags:#x}; they must be zero"));
+        }
+        let context = current()?;
+        put(out, context.handle)?;
+        context.attached.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+    fn ctx_detach "cuCtxDetach" (handle: u64) {
         let context = CONTEXTS.find(handle).ok_or(Code::INVALID_CONTEXT)?;
         if current_any()?.is_none_or(|current| current.id != context.id) {
             return refuse(Code::INVALID_CONTEXT, || {
@@ -228,17 +258,15 @@ driver_entry_points! {
             });
         }
         if context.primary {
-            // A primary context is owned by its device; it is released or reset there.
-            return Err(Code::INVALID_CONTEXT);
+            // Its device owns a primary context.
+            return Ok(());
         }
-        context.check_may_wait()?;
-        CONTEXTS.remove(handle).map_err(|_| Code::INVALID_CONTEXT)?;
-        tear_down(&context);
-        with_stack(|s| {
-            if s.last().is_some_and(|e| e.context.id == context.id) {
-                s.pop();
-            }
-        })
+        let attached = context.attached.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        match attached {
+            Ok(1) => destroy(handle).inspect_err(|_| context.attached.store(1, Ordering::SeqCst)),
+            Ok(_) => Ok(()),
+            Err(_) => Err(Code::INVALID_CONTEXT),
+        }
     }
     fn ctx_push "cuCtxPushCurrent_v2" (handle: u64) {
         let entry = entry_by_handle(handle)?;
@@ -418,6 +446,10 @@ driver_entry_points! {
         primary.flags = flags;
         primary.context.flags.store(flags, Ordering::Relaxed);
         Ok(())
+    }
+    fn profiler_initialize "cuProfilerInitialize" (_config: u64, _output: u64, _mode: u32) {
+        // As in NVIDIA's driver since CUDA 11.
+        refuse(Code::NOT_SUPPORTED, || "the profiler of the driver was removed in CUDA 11".to_owned())
     }
     fn profiler_start "cuProfilerStart" () {
         init::initialised().then_some(()).ok_or(Code::NOT_INITIALIZED)

@@ -64,6 +64,8 @@ pub(crate) struct Context {
     pub(crate) pending_launches: AtomicU64,
     /// What it has set for core dumps.
     pub(crate) coredump: ContextSettings,
+    /// `cuCtxCreate` and `cuCtxAttach`, less `cuCtxDetach`.
+    attached: AtomicU32,
 }
 
 impl Context {
@@ -93,6 +95,7 @@ impl Context {
             shared_config: AtomicU32::new(1),
             pending_launches: AtomicU64::new(0),
             coredump: ContextSettings::default(),
+            attached: AtomicU32::new(1),
         });
         context.set_default_limits();
         CONTEXTS.insert(id, context.clone());

@@ -19,7 +19,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, HOST, Job};
 use crate::driver::memory::fill::Fill;
 use crate::driver::module::function::FUNCTIONS;
-use crate::driver::module::launch::{Launch, LaunchConfig};
+use crate::driver::module::launch::{Given, Launch, LaunchConfig};
 use crate::driver::module::launch_kernel::cluster_dimensions;
 use crate::driver::stream::event::{self, Event};
 use crate::driver::stream::host_call::HostCall;
@@ -199,7 +199,12 @@ impl Kernel {
             cluster,
         };
         Ok(Kernel {
-            launch: Launch::prepare(handle, &context, config, arguments as u64, extra as u64)?,
+            launch: Launch::prepare(
+                handle,
+                &context,
+                config,
+                Given::Caller(arguments as u64, extra as u64),
+            )?,
             attributes: BTreeMap::new(),
         })
     }

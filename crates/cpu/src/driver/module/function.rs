@@ -18,6 +18,7 @@ use crate::driver::entry::caller_memory::{non_null, put, put_optional};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
+use crate::driver::module::legacy_launch::LaunchSettings;
 use crate::driver::module::library::{self, KERNELS};
 use crate::driver::module::{MODULES, Module};
 
@@ -69,6 +70,8 @@ pub(crate) struct Function {
     pub(crate) references: Arc<ModuleReferences>,
     pub(crate) kernel: Arc<Kernel>,
     settings: Shared,
+    /// For the launch functions before CUDA 4.
+    pub(crate) launch_settings: Mutex<LaunchSettings>,
 }
 
 impl Function {
@@ -90,6 +93,7 @@ impl Function {
             references: module.references.clone(),
             kernel,
             settings,
+            launch_settings: Mutex::new(LaunchSettings::new()),
         });
         FUNCTIONS.insert(id, function.clone());
         function

@@ -108,15 +108,14 @@ impl Launch {
         handle: u64,
         context: &Arc<Context>,
         config: LaunchConfig,
-        pointers: u64,
-        extra: u64,
+        given: Given<'_>,
     ) -> Res<Launch> {
         let function = function::find_for(handle, || Ok(context.clone()))?;
         if context.id != function.context.id {
             return Err(Code::INVALID_HANDLE);
         }
         let cluster = check(&function, &config)?;
-        let bytes = arguments(&function.kernel, pointers, extra)?;
+        let bytes = arguments(&function.kernel, given)?;
         let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
         let references = if function.kernel.uses_references() {
             function.references.bound()?
@@ -350,6 +349,21 @@ fn by_pointers(kernel: &Kernel, pointers: u64) -> Res<Box<[u8]>> {
     Ok(bytes)
 }
 
+/// Checks the size of a buffer of arguments.
+fn check_size(kernel: &Kernel, size: u64) -> Res {
+    let needed = u64::from(kernel.param_bytes);
+    // The buffer may include the trailing padding of a C structure, but may not be smaller than the parameters.
+    if size < needed || size > needed.next_multiple_of(16) + 16 {
+        return refuse(Code::INVALID_VALUE, || {
+            format!(
+                "launch of '{}': the argument buffer has {size} bytes; the parameters need {needed}",
+                kernel.name
+            )
+        });
+    }
+    Ok(())
+}
+
 /// Reads the arguments from the buffer that `extra` describes.
 fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
     const END: u64 = 0;
@@ -370,22 +384,29 @@ fn by_buffer(kernel: &Kernel, extra: u64) -> Res<Box<[u8]>> {
         }
     }
     let needed = u64::from(kernel.param_bytes);
-    let size = size.ok_or(Code::INVALID_VALUE)?;
-    // The buffer may include the trailing padding of a C structure, but may not be smaller than the parameters.
-    if size < needed || size > needed.next_multiple_of(16) + 16 {
-        return refuse(Code::INVALID_VALUE, || {
-            format!(
-                "launch of '{}': the argument buffer has {size} bytes; the parameters need {needed}",
-                kernel.name
-            )
-        });
-    }
+    check_size(kernel, size.ok_or(Code::INVALID_VALUE)?)?;
     let mut bytes = vec![0u8; needed as usize].into_boxed_slice();
     gather(&[(buffer, 0, needed as usize)], &mut bytes)?;
     Ok(bytes)
 }
 
-fn arguments(kernel: &Kernel, pointers: u64, extra: u64) -> Res<Box<[u8]>> {
+/// Where the arguments of a launch are.
+#[derive(Clone, Copy)]
+pub(crate) enum Given<'a> {
+    /// In the caller's memory: the addresses of `kernelParams` and `extra`.
+    Caller(u64, u64),
+    /// In these bytes.
+    Bytes(&'a [u8]),
+}
+
+fn arguments(kernel: &Kernel, given: Given<'_>) -> Res<Box<[u8]>> {
+    let (pointers, extra) = match given {
+        Given::Caller(pointers, extra) => (pointers, extra),
+        Given::Bytes(bytes) => {
+            check_size(kernel, bytes.len() as u64)?;
+            return Ok(bytes[..kernel.param_bytes as usize].into());
+        }
+    };
     match (pointers, extra) {
         (_, _) if pointers != 0 && extra != 0 => refuse(Code::INVALID_VALUE, || {
             "kernelParams and extra are mutually exclusive".into()

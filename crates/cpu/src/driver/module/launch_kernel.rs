@@ -13,7 +13,7 @@ use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
-use crate::driver::module::launch::{Launch, LaunchConfig, shape};
+use crate::driver::module::launch::{Given, Launch, LaunchConfig, shape};
 use crate::driver::stream::capture_state;
 use crate::driver::stream::event;
 use crate::driver::stream::queue;
@@ -32,12 +32,11 @@ pub(crate) fn launch(
     config: LaunchConfig,
     stream: u64,
     per_thread: bool,
-    pointers: u64,
-    extra: u64,
+    given: Given<'_>,
     attributes: &[CUlaunchAttribute],
 ) -> Res<Arc<stream::Stream>> {
     let stream = resolve::resolve_for_capture(stream, per_thread)?;
-    let launch = Launch::prepare(handle, &stream.context, config, pointers, extra)
+    let launch = Launch::prepare(handle, &stream.context, config, given)
         .and_then(|launch| launch.check_explicit_clusters().map(|()| launch));
     // A failed launch would be missing from the graph.
     let launch = launch.inspect_err(|_| capture_state::invalidate(&stream))?;
@@ -168,12 +167,12 @@ driver_entry_points! {
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64, extra: u64) {
         let config =
             LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: false, cluster: None };
-        launch(f, config, stream, PER_THREAD, params, extra, &[]).map(|_| ())
+        launch(f, config, stream, PER_THREAD, Given::Caller(params, extra), &[]).map(|_| ())
     }
     fn launch_cooperative "cuLaunchCooperativeKernel" | "cuLaunchCooperativeKernel_ptsz"
         (f: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: u64, params: u64) {
         let config = LaunchConfig { grid: [gx, gy, gz], block: [bx, by, bz], dynamic_shared: shared, cooperative: true, cluster: None };
-        launch(f, config, stream, PER_THREAD, params, 0, &[]).map(|_| ())
+        launch(f, config, stream, PER_THREAD, Given::Caller(params, 0), &[]).map(|_| ())
     }
     fn launch_kernel_ex "cuLaunchKernelEx" | "cuLaunchKernelEx_ptsz" (config: u64, f: u64, params: u64, extra: u64) {
         non_null(config)?;
@@ -189,7 +188,7 @@ driver_entry_points! {
         for event in &found.events {
             event::check(*event)?;
         }
-        let stream = launch(f, config, given.hStream.addr() as u64, PER_THREAD, params, extra, &found.raw)?;
+        let stream = launch(f, config, given.hStream.addr() as u64, PER_THREAD, Given::Caller(params, extra), &found.raw)?;
         for event in found.events {
             event::record_in(event, &stream)?;
         }

@@ -15,6 +15,7 @@ use crate::driver::entry::caller_memory::{get_array, get_name, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
+use crate::driver::entry::logs::refuse;
 use crate::driver::module::function::{self, Function, Shared};
 use crate::driver::module::jit::{self, JitOptions, Rejected};
 use crate::driver::module::{self, Module};
@@ -217,6 +218,16 @@ driver_entry_points! {
         non_null(name)?;
         // Managed variables are shared by all contexts: those of the first image.
         module::put_global(&LIBRARIES.get(handle)?.first, name, address, size, true)
+    }
+    fn library_get_unified_function "cuLibraryGetUnifiedFunction" (out: u64, handle: u64, name: u64) {
+        non_null(out)?;
+        non_null(name)?;
+        LIBRARIES.get(handle)?;
+        let name = get_name(name)?;
+        // As in NVIDIA's driver on devices without unified functions.
+        refuse(Code::INVALID_VALUE, || {
+            format!("no unified function '{name}': the host cannot call functions of the CPU device's code")
+        })
     }
     fn kernel_get_function "cuKernelGetFunction" (out: u64, handle: u64) {
         non_null(out)?;

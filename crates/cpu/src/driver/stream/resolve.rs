@@ -14,7 +14,7 @@ use crate::driver::entry::logs::because;
 /// `CU_STREAM_LEGACY`.
 const LEGACY_HANDLE: u64 = 1;
 /// `CU_STREAM_PER_THREAD`.
-const PER_THREAD_HANDLE: u64 = 2;
+pub(crate) const PER_THREAD_HANDLE: u64 = 2;
 /// A thread's default streams, one per context.
 struct ThreadStreams(Vec<Arc<Stream>>);
 impl Drop for ThreadStreams {

@@ -12,6 +12,7 @@ mod external;
 mod garbage;
 mod graphs;
 mod kernels;
+mod legacy_launch;
 mod libraries;
 mod link;
 mod logs;
