@@ -26,7 +26,6 @@ mod copy_array;
 mod copy_batch;
 mod copy_nd;
 mod cuda12;
-mod deprecated;
 mod device;
 mod driver_access;
 mod entry;
@@ -43,6 +42,7 @@ mod launch;
 mod library;
 mod managed;
 mod memory;
+mod multi_device_launch;
 mod peer;
 mod pointer;
 mod pool;
@@ -73,7 +73,7 @@ fn table() -> &'static HashMap<&'static str, &'static EntryPoint> {
             copy_array::ENTRIES,
             copy_batch::ENTRIES,
             copy_nd::ENTRIES,
-            deprecated::ENTRIES,
+            multi_device_launch::ENTRIES,
             device::ENTRIES,
             driver_access::ENTRIES,
             errors::ENTRIES,

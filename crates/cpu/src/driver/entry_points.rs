@@ -42,6 +42,8 @@ static FILES: &[&[EntryPoint]] = &[
     super::memory::pool::entries::ENTRIES,
     super::memory::virtual_memory::ENTRIES,
     super::array::ENTRIES,
+    super::array::reference_entries::ENTRIES,
+    super::array::sparse::ENTRIES,
     super::array::texture::ENTRIES,
     super::tensor_map::ENTRIES,
     super::graphics::ENTRIES,

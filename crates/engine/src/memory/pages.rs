@@ -43,7 +43,7 @@ impl Pages {
 
     /// Reserves inaccessible addresses for at least `size` bytes aligned to `align` (a power of two, at least a page).
     /// `None` on failure.
-    pub(super) fn reserve(size: u64, align: u64) -> Option<Pages> {
+    pub(crate) fn reserve(size: u64, align: u64) -> Option<Pages> {
         let body = size.checked_next_multiple_of(PAGE)?;
         // Reserved without access: the slack around the aligned body serves as guard.
         let map_len = body.checked_add(align)?.checked_add(PAGE)?;
@@ -131,8 +131,20 @@ impl Pages {
     }
 }
 
+/// Maps zeroed memory at `[base, base + size)`, which the caller has reserved.
+pub(crate) fn open_zeros(base: u64, size: u64) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    let Ok(len) = usize::try_from(size) else {
+        return false;
+    };
+    // SAFETY: replaces exactly the range, which belongs to the caller's reservation.
+    let p = unsafe { libc::mmap(base as *mut _, len, rights, flags, -1, 0) };
+    p != libc::MAP_FAILED
+}
+
 /// Maps a file's memory from `offset` on at `[base, base + size)`, which the caller has reserved.
-pub(super) fn open_window(base: u64, size: u64, file: i32, offset: u64) -> bool {
+pub(crate) fn open_window(base: u64, size: u64, file: i32, offset: u64) -> bool {
     let flags = libc::MAP_SHARED | libc::MAP_FIXED;
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: replaces exactly the range, which belongs to the caller's reservation.

@@ -60,7 +60,7 @@ impl Physical {
     }
 
     /// The file with the memory.
-    pub(super) fn file(&self) -> &OwnedFd {
+    pub(crate) fn file(&self) -> &OwnedFd {
         &self.file
     }
 

@@ -57,6 +57,18 @@ fn no_object(references: &[BoundReference], handle: u64, lane: u32, what: &str) 
     })
 }
 
+/// The fault of an access to an array with deferred mapping that has no memory.
+#[cold]
+fn unmapped(lane: u32, what: &str) -> Box<LaneFault> {
+    Box::new(LaneFault {
+        kind: FaultKind::Trap,
+        lane,
+        detail: FaultDetail::Text(format!(
+            "no memory is mapped into the array of the {what}; see cuMemMapArrayAsync"
+        )),
+    })
+}
+
 /// The texture of a handle. Checks that its memory is accessible.
 fn texture(
     cx: &mut Context<'_, impl MemoryModel>,
@@ -73,6 +85,9 @@ fn texture(
         return Err(no_object(references, handle, lane, "texture"));
     };
     if !entry.checked {
+        if !texture.is_accessible() {
+            return Err(unmapped(lane, "texture"));
+        }
         if let Some((address, len)) = texture.memory()
             && !covered(space, &cx.launch.viewer, address, len)
         {
@@ -98,7 +113,12 @@ fn surface(
     handle: u64,
     lane: u32,
 ) -> Result<std::sync::Arc<Surface>, Box<LaneFault>> {
-    match cx.worker.objects.find(handle) {
+    let references = cx.launch.references;
+    match cx.worker.objects.find(references, handle, 0) {
+        Some(CachedObject {
+            object: Object::Surface(surface),
+            ..
+        }) if !surface.is_accessible() => Err(unmapped(lane, "surface")),
         Some(CachedObject {
             object: Object::Surface(surface),
             ..
@@ -147,6 +167,8 @@ pub unsafe fn run(
         None => [0; LANES],
     };
     let mut rows: Rows = [[0; LANES]; 4];
+    // Lanes that have read a tile of a sparse array without memory.
+    let mut missing = 0;
     let mut left = active;
     while left != 0 {
         // Usually all lanes use the same object.
@@ -163,8 +185,13 @@ pub unsafe fn run(
         unsafe {
             match op.kind {
                 TexKind::Fetch { .. } | TexKind::Gather(_) => {
-                    let texture = texture(cx, handle, first)?;
-                    fetch(cx, &texture, regs, inst, op, group, &mut rows)?;
+                    let texture = texture(cx, handle, separate, first)?;
+                    missing |= fetch(cx, &texture, regs, inst, op, group, &mut rows)?;
+                }
+                TexKind::TextureQuery(what, _) if let Some(sampler) = sampler(cx, handle) => {
+                    for l in lanes(group) {
+                        rows[0][l] = sampler.query(what);
+                    }
                 }
                 TexKind::TextureQuery(what, by_level) => {
                     let texture = texture(cx, handle, 0, first)?;
@@ -188,13 +215,13 @@ pub unsafe fn run(
     }
     if !matches!(op.kind, TexKind::Load | TexKind::Store | TexKind::Reduce(_)) {
         // SAFETY: the destinations are slots of the register file.
-        unsafe { write_back(regs, op, &rows, active) };
+        unsafe { write_back(regs, op, &rows, active, active & !missing) };
     }
     Ok(())
 }
 
-/// Writes the results of a fetch or query to their registers.
-unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
+/// Writes the results of a fetch or query to their registers. The texels of the lanes `resident` have memory.
+unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32, resident: u32) {
     let half = |bits: u32| u32::from(half::f16::from_f32(f32::from_bits(bits)).to_bits());
     for (k, &Reg { at, slot }) in op.values.iter().enumerate() {
         for l in lanes(active) {
@@ -208,9 +235,11 @@ unsafe fn write_back(regs: *mut u8, op: &TexOp, rows: &Rows, active: u32) {
         }
     }
     if matches!(op.kind, TexKind::Fetch { .. } | TexKind::Gather(_)) {
-        // All texels are resident.
         // SAFETY: `resident` is a predicate of the register file.
-        unsafe { *regs.add(op.resident.at as usize).cast::<u32>() |= active };
+        unsafe {
+            let predicate = regs.add(op.resident.at as usize).cast::<u32>();
+            *predicate = (*predicate & !active) | resident;
+        }
     }
 }
 
@@ -244,7 +273,14 @@ unsafe fn fetch(
     if !t.accepts(op.view, texels) {
         return Err(geometry_mismatch(op, active, "texture"));
     }
+    let mappings = t.sparse_mappings();
+    let mut missing = 0;
     let mut admit_texels = |sites: &Row<u64>, mask: u32| {
+        if let Some(mappings) = mappings {
+            let unmapped =
+                |l: &usize| sites[*l] != 0 && !mappings.is_mapped(element_address(sites[*l]));
+            missing |= lanes(mask).filter(unmapped).fold(0, |on, l| on | 1u32 << l);
+        }
         let inside = lanes(mask).fold(0, |on, l| on | u32::from(sites[l] != 0) << l);
         admit(cx, inst, inside, || AccessRequest {
             space: None,
@@ -298,6 +334,7 @@ unsafe fn fetch(
             _ => t.fetch(&f, active, rows, &mut admit_texels)?,
         }
     }
+    Ok(missing)
 }
 
 /// `suld`, `sust`, `sured` for lanes that use one surface.

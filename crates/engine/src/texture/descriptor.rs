@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver as sys;
 
 use super::format::{ChannelKind, Format};
+use super::sparse::{Mappings, Tiles};
 use super::srgb::{self, LINEAR};
 use super::storage::{Shape, Storage};
 use super::texel::{Loader, Precision, interpolation, is_alpha, loader};
@@ -224,8 +225,10 @@ pub struct Image {
     pub extent: [u32; 3],
     /// Distance between rows of elements in bytes.
     pub row_pitch: u64,
-    /// Distance between slices, layers or faces in bytes.
+    /// Distance between slices, layers or faces in bytes; between layers if the level consists of tiles.
     pub slice_pitch: u64,
+    /// The tiles of a sparse array.
+    pub tiles: Option<Tiles>,
 }
 
 /// A texture object.
@@ -293,6 +296,7 @@ impl Texture {
                     extent: [count as u32, 1, 1],
                     row_pitch: *bytes,
                     slice_pitch: *bytes,
+                    tiles: None,
                 };
                 (*format, Geometry::Buffer, vec![image], 1)
             }
@@ -325,6 +329,7 @@ impl Texture {
                     extent: [*width as u32, *height as u32, 1],
                     row_pitch: *pitch,
                     slice_pitch: pitch * height,
+                    tiles: None,
                 };
                 let shape = Shape {
                     dimensions: 2,
@@ -401,6 +406,28 @@ impl Texture {
     /// Whether fetches return integers.
     pub fn reads_integers(&self) -> bool {
         reads_integers(&self.format, &self.descriptor)
+    }
+
+    /// The mappings of the sparse array that it reads, if it does.
+    pub fn sparse_mappings(&self) -> Option<&Mappings> {
+        match &self.resource {
+            Resource::Array { storage, .. } | Resource::Mipmapped { storage }
+                if storage.sparse_properties().is_some() =>
+            {
+                storage.mappings()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether memory is mapped into the array that it reads.
+    pub fn is_accessible(&self) -> bool {
+        match &self.resource {
+            Resource::Array { storage, .. } | Resource::Mipmapped { storage } => {
+                storage.is_accessible()
+            }
+            _ => true,
+        }
     }
 
     /// The device memory it reads, if it does not read an array: first address and length in bytes.
@@ -507,6 +534,7 @@ fn of_storage(
             extent,
             row_pitch: level.row_pitch,
             slice_pitch: level.slice_pitch,
+            tiles: level.tiles,
         });
     }
     if let (Some(view), Some(image)) = (view, images.first()) {
@@ -551,13 +579,13 @@ impl Surface {
     /// Creates a surface. The caller checks that the array was created with `CUDA_ARRAY3D_SURFACE_LDST` if required.
     ///
     /// # Errors
-    /// [`TextureError::Combination`] for a missing level, or a block-compressed one.
+    /// [`TextureError::Combination`] for a missing level, a block-compressed one, and one of a sparse array.
     pub fn new(descriptor: SurfaceDescriptor) -> Result<Self, TextureError> {
         let storage = &descriptor.storage;
         let format = storage.format();
         let level = storage
             .level(descriptor.level)
-            .filter(|_| !format.is_compressed())
+            .filter(|level| !format.is_compressed() && level.tiles.is_none())
             .ok_or(TextureError::Combination)?;
         Ok(Self {
             image: Image {
@@ -565,12 +593,18 @@ impl Surface {
                 extent: level.extent,
                 row_pitch: level.row_pitch,
                 slice_pitch: level.slice_pitch,
+                tiles: None,
             },
             shape: storage.shape(),
             format,
             layers: storage.layers(),
             descriptor,
         })
+    }
+
+    /// Whether memory is mapped into the array that it accesses.
+    pub fn is_accessible(&self) -> bool {
+        self.descriptor.storage.is_accessible()
     }
 
     /// The surface's descriptor.

@@ -16,6 +16,7 @@ pub mod objects;
 mod query;
 mod references;
 mod sample;
+mod sparse;
 mod srgb;
 mod storage;
 mod surface;
@@ -30,6 +31,7 @@ pub use descriptor::{
 pub use format::{ChannelKind, Format, Packing};
 pub use references::{BoundReference, Reference, ReferenceKind, Sampler};
 pub use sample::{Coordinates, Detail, Fetch, View};
+pub use sparse::{Mappings, SparseProperties, TILE, Tiles};
 pub use storage::{LEVEL_ALIGN, Level, Shape, Storage, StorageError};
 pub use surface::{
     BoundaryMode, InvalidAccess, SurfaceAccess, read as read_element, write as write_element,

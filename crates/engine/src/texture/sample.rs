@@ -13,6 +13,7 @@
 use super::address::{Axis, InterpolatedTexels, OUTSIDE};
 use super::cube;
 use super::descriptor::{AddressMode, Filter, Geometry, Image, Texture};
+use super::sparse::Tiles;
 use super::texel::{LANES, Loader, Precision, Row, Rows, TEXEL_SHIFT};
 
 /// The texture shape that a fetch assumes.
@@ -308,6 +309,9 @@ impl Texture {
         }
         let (x, y, z) = (x as u64, y as u64, z as u64);
         let element = u64::from(self.format.element_bytes());
+        if let Some(tiles) = &image.tiles {
+            return self.tiled_site(image, tiles, slice, x, y, z);
+        }
         // Three-dimensional images have no layers and layered ones no depth: one of the two is zero.
         let slice = image.base + (u64::from(slice) + z) * image.slice_pitch;
         if self.format.is_compressed() {
@@ -316,6 +320,17 @@ impl Texture {
             return block | (texel << TEXEL_SHIFT);
         }
         slice + y * image.row_pitch + x * element
+    }
+
+    /// [`Self::site`] in an image that consists of tiles.
+    #[cold]
+    fn tiled_site(&self, image: &Image, tiles: &Tiles, slice: u32, x: u64, y: u64, z: u64) -> u64 {
+        let layer = image.base + u64::from(slice) * image.slice_pitch;
+        if self.format.is_compressed() {
+            let texel = ((y & 3) << 2) | (x & 3);
+            return (layer + tiles.offset(x >> 2, y >> 2, z)) | (texel << TEXEL_SHIFT);
+        }
+        layer + tiles.offset(x, y, z)
     }
 
     /// Loads the nearest texels of one level.

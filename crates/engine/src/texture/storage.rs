@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cupyrite_sys::driver as sys;
 
 use super::format::Format;
+use super::sparse::{Mappings, SparseProperties, TILE, Tiles, lay_out, required_bytes};
 use crate::memory::object::MemoryObject;
 use crate::memory::pages::Pages;
 
@@ -36,11 +37,25 @@ pub struct Level {
     pub slices: u32,
     /// Distance between rows in bytes.
     pub row_pitch: u64,
-    /// Distance between slices in bytes.
+    /// Distance between slices in bytes; between layers if the level consists of tiles.
     pub slice_pitch: u64,
+    /// The tiles of a sparse array.
+    pub tiles: Option<Tiles>,
 }
 
 impl Level {
+    /// Address of an element: `x` and `y` count elements, `z` slices.
+    pub fn address(&self, format: &Format, x: u64, y: u64, z: u64) -> u64 {
+        match self.tiles {
+            Some(tiles) if self.extent[2] > 1 => self.base + tiles.offset(x, y, z),
+            Some(tiles) => self.base + z * self.slice_pitch + tiles.offset(x, y, 0),
+            None => {
+                let element = u64::from(format.element_bytes());
+                self.base + z * self.slice_pitch + y * self.row_pitch + x * element
+            }
+        }
+    }
+
     /// Bytes of one row that contain elements.
     pub fn row_bytes(&self, format: &Format) -> u64 {
         u64::from(self.columns) * u64::from(format.element_bytes())
@@ -80,8 +95,17 @@ pub struct Storage {
     layers: u32,
     levels: Vec<Level>,
     bytes: u64,
-    /// Keeps the memory mapped; never read.
-    _pages: Pages,
+    memory: Memory,
+}
+
+/// The memory of a storage.
+enum Memory {
+    /// Its own.
+    Own(Pages),
+    /// That mapped into a sparse array.
+    Sparse(Mappings, SparseProperties),
+    /// That mapped into an array with deferred mapping.
+    Deferred(Mappings),
 }
 
 impl fmt::Debug for Storage {
@@ -183,6 +207,7 @@ impl Layout {
                 slices: slices as u32,
                 row_pitch,
                 slice_pitch,
+                tiles: None,
             });
             at = slice_pitch
                 .checked_mul(slices)
@@ -201,8 +226,8 @@ impl Layout {
         })
     }
 
-    /// The array at that address, which `pages` keep mapped.
-    fn at(mut self, base: u64, pages: Pages) -> Arc<Storage> {
+    /// The array at that address, which `memory` keeps mapped.
+    fn at(mut self, base: u64, memory: Memory) -> Arc<Storage> {
         for level in &mut self.levels {
             level.base += base;
         }
@@ -214,7 +239,7 @@ impl Layout {
             layers: self.layers as u32,
             levels: self.levels,
             bytes: self.bytes,
-            _pages: pages,
+            memory,
         })
     }
 }
@@ -237,17 +262,41 @@ impl Storage {
         flags: u32,
         levels: u32,
     ) -> Result<Arc<Self>, StorageError> {
-        let layout = Layout::new(format, size, flags, levels)?;
+        let mut layout = Layout::new(format, size, flags, levels)?;
+        if flags & sys::CUDA_ARRAY3D_SPARSE != 0 {
+            let Shape {
+                dimensions,
+                cubemap,
+                ..
+            } = layout.shape;
+            if dimensions == 1 || cubemap {
+                return Err(StorageError::Invalid);
+            }
+            let (properties, bytes) =
+                lay_out(&format, dimensions, layout.layers, &mut layout.levels)?;
+            let mappings = Mappings::reserve(bytes)?;
+            layout.bytes = 0;
+            let base = mappings.base();
+            return Ok(layout.at(base, Memory::Sparse(mappings, properties)));
+        }
+        if flags & sys::CUDA_ARRAY3D_DEFERRED_MAPPING != 0 {
+            // The layout of other arrays needs less than a GPU's.
+            let bytes = required_bytes(&format, &layout.levels);
+            let mappings = Mappings::reserve(bytes.max(layout.bytes.next_multiple_of(TILE)))?;
+            layout.bytes = 0;
+            let base = mappings.base();
+            return Ok(layout.at(base, Memory::Deferred(mappings)));
+        }
         let pages = Pages::map(layout.bytes, LEVEL_ALIGN).ok_or(StorageError::OutOfMemory)?;
         let base = pages.base();
-        Ok(layout.at(base, pages))
+        Ok(layout.at(base, Memory::Own(pages)))
     }
 
     /// An array whose elements are in a shared memory object, from `offset` on. The levels follow each other at multiples
     /// of 512 bytes; rows are padded to 16 bytes.
     ///
     /// # Errors
-    /// As [`Storage::new`], and [`StorageError::Invalid`] if the offset is not a multiple of [`LEVEL_ALIGN`] or the array
+    /// As [`Storage::new`], and [`StorageError::Invalid`] for sparse arrays and deferred mapping, if the offset is not a multiple of [`LEVEL_ALIGN`] or the array
     /// exceeds the object, [`StorageError::OutOfMemory`] if the object cannot be mapped.
     pub fn in_object(
         format: Format,
@@ -257,6 +306,9 @@ impl Storage {
         object: &MemoryObject,
         offset: u64,
     ) -> Result<Arc<Self>, StorageError> {
+        if flags & (sys::CUDA_ARRAY3D_SPARSE | sys::CUDA_ARRAY3D_DEFERRED_MAPPING) != 0 {
+            return Err(StorageError::Invalid);
+        }
         let layout = Layout::new(format, size, flags, levels)?;
         let at = object
             .locate(offset, layout.bytes)
@@ -268,7 +320,7 @@ impl Storage {
             .flatten()
             .ok_or(StorageError::OutOfMemory)?;
         let base = pages.base() + at % Pages::SIZE;
-        Ok(layout.at(base, pages))
+        Ok(layout.at(base, Memory::Own(pages)))
     }
 
     /// Format of the elements.
@@ -306,9 +358,63 @@ impl Storage {
         self.levels.get(n as usize).copied()
     }
 
-    /// Size of the memory in bytes.
+    /// Size of the memory in bytes; zero for an array that others' memory is mapped into.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// The properties of a sparse array.
+    pub fn sparse_properties(&self) -> Option<SparseProperties> {
+        match &self.memory {
+            Memory::Sparse(_, properties) => Some(*properties),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an array with deferred mapping.
+    pub fn is_deferred(&self) -> bool {
+        matches!(self.memory, Memory::Deferred(_))
+    }
+
+    /// Bytes of memory that must be mapped into an array with deferred mapping.
+    pub fn required_bytes(&self) -> u64 {
+        match &self.memory {
+            Memory::Deferred(mappings) => mappings.bytes(),
+            _ => self.bytes,
+        }
+    }
+
+    /// The memory that is mapped into a sparse array or one with deferred mapping.
+    pub fn mappings(&self) -> Option<&Mappings> {
+        match &self.memory {
+            Memory::Sparse(mappings, _) | Memory::Deferred(mappings) => Some(mappings),
+            Memory::Own(_) => None,
+        }
+    }
+
+    /// The number of the first unit of [`TILE`] bytes of a level and layer, or of the mip tail from a level on.
+    pub fn unit(&self, level: u32, layer: u64) -> Option<u64> {
+        let level = self.level(level)?;
+        let first = level.base + layer * level.slice_pitch;
+        Some((first - self.mappings()?.base()) / TILE)
+    }
+
+    /// Whether an access does not fail: memory is mapped into an array with deferred mapping.
+    pub fn is_accessible(&self) -> bool {
+        match &self.memory {
+            Memory::Deferred(mappings) => mappings.is_mapped(mappings.base()),
+            _ => true,
+        }
+    }
+
+    /// Whether an address lies in the array's memory.
+    pub fn contains(&self, address: u64) -> bool {
+        match &self.memory {
+            Memory::Own(pages) => address.wrapping_sub(pages.base()) < self.bytes,
+            Memory::Sparse(mappings, _) | Memory::Deferred(mappings) => {
+                address.wrapping_sub(mappings.base()) < mappings.bytes()
+            }
+        }
     }
 }
 

@@ -26,6 +26,9 @@ use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
 
 pub(crate) mod limits;
+pub(crate) mod reference_entries;
+pub(crate) mod references;
+pub(crate) mod sparse;
 pub(crate) mod texture;
 
 static ARRAYS: HandleTable<Array> = HandleTable::new(HandleKind::Array);
@@ -244,10 +247,12 @@ impl From<StorageError> for Code {
 const USES: u32 = sys::CUDA_ARRAY3D_SURFACE_LDST
     | sys::CUDA_ARRAY3D_TEXTURE_GATHER
     | sys::CUDA_ARRAY3D_VIDEO_ENCODE_DECODE;
-/// Flags for memory types that the device's attributes exclude.
-const ABSENT: u32 = sys::CUDA_ARRAY3D_SPARSE | sys::CUDA_ARRAY3D_DEFERRED_MAPPING;
 /// The other flags (depth textures, colour attachments) apply to graphics resources only.
-const ALL: u32 = sys::CUDA_ARRAY3D_LAYERED | sys::CUDA_ARRAY3D_CUBEMAP | USES | ABSENT;
+const ALL: u32 = sys::CUDA_ARRAY3D_LAYERED
+    | sys::CUDA_ARRAY3D_CUBEMAP
+    | sys::CUDA_ARRAY3D_SPARSE
+    | sys::CUDA_ARRAY3D_DEFERRED_MAPPING
+    | USES;
 
 /// Checks flags against each other, and formats against flags and shapes. `known` are the flags that are allowed.
 fn check_flags(d: &Description, format: &Format, known: u32) -> Res {
@@ -264,7 +269,7 @@ fn check_flags(d: &Description, format: &Format, known: u32) -> Res {
         return Err(Code::INVALID_VALUE);
     }
     let written = format.is_compressed() && has(sys::CUDA_ARRAY3D_SURFACE_LDST);
-    if d.flags & ABSENT != 0 || written {
+    if written {
         return Err(Code::NOT_SUPPORTED);
     }
     Ok(())
@@ -294,6 +299,9 @@ fn allocate(
         .ok_or(Code::OUT_OF_MEMORY)?;
     let block = u64::from(format.block());
     let least = (elements / (block * block)).saturating_mul(u64::from(format.element_bytes()));
+    // Memory is mapped into the others later.
+    let own = d.flags & (sys::CUDA_ARRAY3D_SPARSE | sys::CUDA_ARRAY3D_DEFERRED_MAPPING) == 0;
+    let least = if own { least } else { 0 };
     if least >= LARGE && least > available_memory() {
         return Err(Code::OUT_OF_MEMORY);
     }
@@ -370,7 +378,7 @@ pub(crate) fn map_mipmapped(
 ) -> Res<u64> {
     let description = Description::of_3d(desc);
     let d = &description;
-    let format = Format::new(d.format, d.channels).ok_or_else(|| no_format(d))?;
+    let format = Format::new(d.format, d.channels).ok_or(Code::INVALID_VALUE)?;
     let device = device::by_ordinal(context.device)?;
     limits::check(device, d.size, d.flags & !OF_GRAPHICS, true)?;
     check_flags(d, &format, ALL | OF_GRAPHICS)?;
@@ -464,17 +472,6 @@ driver_entry_points! {
         }
         ARRAYS.remove(array).map(|_| ())
     }
-    fn array_sparse_properties "cuArrayGetSparseProperties" (out: u64, array: u64) {
-        described(array, out)?;
-        // Sparse arrays are not supported.
-        Err(Code::INVALID_VALUE)
-    }
-    fn array_memory_requirements "cuArrayGetMemoryRequirements" (out: u64, array: u64, device: i32) {
-        described(array, out)?;
-        device::by_ordinal(device)?;
-        // Arrays with deferred mapping are not supported.
-        Err(Code::INVALID_VALUE)
-    }
     fn array_plane "cuArrayGetPlane" (out: u64, array: u64, _plane: u32) {
         described(array, out)?;
         // Multi-planar formats are not supported.
@@ -508,19 +505,5 @@ driver_entry_points! {
         context.synchronize()?;
         MIPMAPPED.remove(mipmapped)?.remove_levels();
         Ok(())
-    }
-    fn mipmapped_sparse_properties "cuMipmappedArrayGetSparseProperties" (out: u64, mipmapped: u64) {
-        non_null(out)?;
-        context::current()?;
-        MIPMAPPED.get(mipmapped)?;
-        Err(Code::INVALID_VALUE)
-    }
-    fn mipmapped_memory_requirements "cuMipmappedArrayGetMemoryRequirements"
-        (out: u64, mipmapped: u64, device: i32) {
-        non_null(out)?;
-        context::current()?;
-        MIPMAPPED.get(mipmapped)?;
-        device::by_ordinal(device)?;
-        Err(Code::INVALID_VALUE)
     }
 }

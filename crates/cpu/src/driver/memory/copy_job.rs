@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use cupyrite_engine::texture::Storage;
+use cupyrite_engine::texture::{Level, Storage, TILE};
 use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemorytype};
 
 use crate::driver::array;
@@ -14,6 +14,7 @@ use crate::driver::array::Array;
 use crate::driver::context;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::refuse;
 use crate::driver::memory::copy_range::{self, ExpectedMemory, RangeClass};
 use crate::driver::memory::space::space;
 
@@ -28,6 +29,16 @@ struct Side {
     expect: ExpectedMemory,
     /// The array that contains this side. Kept alive, so that its addresses need no further check.
     storage: Option<Arc<Storage>>,
+    /// The position in a sparse array.
+    sparse: Option<Box<SparsePosition>>,
+}
+
+/// A position in a level of a sparse array, whose rows are not contiguous.
+#[derive(Clone, Copy, Debug)]
+struct SparsePosition {
+    level: Level,
+    /// Byte in a row, row, slice.
+    at: [u64; 3],
 }
 
 /// Width in bytes, rows, slices.
@@ -42,6 +53,40 @@ impl Side {
             slice: len,
             expect,
             storage: None,
+            sparse: None,
+        }
+    }
+
+    /// The byte at `x` of a row and slice of the copy, how many bytes follow it contiguously, and whether memory is mapped
+    /// there.
+    fn locate(&self, x: u64, y: u64, z: u64) -> (copy_range::End, u64, bool) {
+        let mut end = self.end();
+        let (Some(SparsePosition { level, at }), Some(storage)) =
+            (self.sparse.as_deref(), &self.storage)
+        else {
+            end.address += z * self.slice + y * self.pitch + x;
+            return (end, u64::MAX, true);
+        };
+        let format = storage.format();
+        let element = u64::from(format.element_bytes());
+        let byte = at[0] + x;
+        end.address = level.address(&format, byte / element, at[1] + y, at[2] + z) + byte % element;
+        let row = level.tiles.map_or(TILE, |tiles| tiles.row_bytes());
+        let inside = match level.tiles {
+            Some(_) => byte % row,
+            None => end.address % TILE,
+        };
+        let mapped = storage.mappings().is_none_or(|m| m.is_mapped(end.address));
+        (end, row - inside, mapped)
+    }
+
+    /// Refuses an array with deferred mapping that has no memory.
+    fn check_accessible(&self) -> Res {
+        match &self.storage {
+            Some(storage) if !storage.is_accessible() => refuse(Code::LAUNCH_FAILED, || {
+                "no memory is mapped into the array; see cuMemMapArrayAsync".to_owned()
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -258,6 +303,7 @@ fn side(p: &CopyOperand, extent: Extent) -> Res<Side> {
         slice,
         expect,
         storage: None,
+        sparse: None,
     })
 }
 
@@ -282,6 +328,12 @@ fn in_array(array: &Array, [x, y, z]: [u64; 3], extent: Extent) -> Res<Side> {
         slice: level.slice_pitch,
         expect: ExpectedMemory::Device,
         storage: Some(array.storage().clone()),
+        sparse: array.storage().sparse_properties().map(|_| {
+            Box::new(SparsePosition {
+                level,
+                at: [x, y, z],
+            })
+        }),
     })
 }
 
@@ -413,6 +465,26 @@ impl Job {
         self.extent.iter().fold(1u64, |n, &e| n.saturating_mul(e))
     }
 
+    /// Copies from or to a sparse array: where no memory is mapped, bytes are read as zero, and not written.
+    fn run_sparse(&self) -> Res {
+        let [width, height, depth] = self.extent;
+        for z in 0..depth {
+            for y in 0..height {
+                let mut x = 0;
+                while x < width {
+                    let (target, room, mapped) = self.to.locate(x, y, z);
+                    let (source, rest, _) = self.from.locate(x, y, z);
+                    let bytes = (width - x).min(room).min(rest);
+                    if mapped {
+                        copy_range::move_between(target, source, bytes)?;
+                    }
+                    x += bytes;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Performs the copy on this thread.
     ///
     /// # Errors
@@ -424,6 +496,11 @@ impl Job {
         let _pin = space().pin();
         let Job { to, from, extent } = self;
         let [width, height, depth] = *extent;
+        to.check_accessible()?;
+        from.check_accessible()?;
+        if to.sparse.is_some() || from.sparse.is_some() {
+            return self.run_sparse();
+        }
         if width == to.pitch
             && width == from.pitch
             && (depth == 1 || to.slice == from.slice && to.slice == width * height)

@@ -18,6 +18,7 @@ use crate::driver::entry::caller_memory::{Kept, get, get_array, non_null, put};
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, fresh_id, handle_of};
+use crate::driver::entry::logs::refuse;
 use crate::driver::memory::multicast;
 use crate::driver::memory::pool;
 use crate::driver::memory::pool::access_of;
@@ -166,16 +167,40 @@ fn is_of_host(properties: &CUmemAllocationProp) -> bool {
     properties.location.r#type != DEVICE
 }
 
+/// Whether the memory is for sparse arrays.
+fn is_tile_pool(p: &CUmemAllocationProp) -> bool {
+    const TILE_POOL: u16 = sys::CU_MEM_CREATE_USAGE_TILE_POOL as u16;
+    p.allocFlags.usage & TILE_POOL != 0
+}
+
+/// The memory of a handle that can be mapped into arrays of a device.
+///
+/// # Errors
+/// `INVALID_VALUE` for an invalid handle, and for memory of another kind or device.
+pub(crate) fn tile_pool(handle: u64, device: i32) -> Res<Arc<Physical>> {
+    with_allocation(handle, |a| {
+        let p = &a.properties.0;
+        if !is_tile_pool(p) || pool::location_id(&p.location) != device {
+            return Err(Code::INVALID_VALUE);
+        }
+        a.memory.upgrade().ok_or(Code::INVALID_VALUE)
+    })
+}
+
 /// Validates properties; returns the device ordinal or [`OF_THE_HOST`].
 fn check(p: &CUmemAllocationProp) -> Res<String> {
-    const TILE_POOL: u16 = sys::CU_MEM_CREATE_USAGE_TILE_POOL as u16;
     match p.r#type {
         PINNED => {}
         MANAGED => return Err(Code::NOT_SUPPORTED),
         _ => return Err(Code::INVALID_VALUE),
     }
-    if p.requestedHandleTypes.0 & !DESCRIPTOR != 0 || p.allocFlags.usage & TILE_POOL != 0 {
+    if p.requestedHandleTypes.0 & !DESCRIPTOR != 0 {
         return Err(Code::NOT_SUPPORTED);
+    }
+    if is_tile_pool(p) && p.location.r#type != DEVICE {
+        return refuse(Code::INVALID_VALUE, || {
+            "memory with CU_MEM_CREATE_USAGE_TILE_POOL must be a device's".to_owned()
+        });
     }
     let id = pool::location_id(&p.location);
     match p.location.r#type {
@@ -187,7 +212,7 @@ fn check(p: &CUmemAllocationProp) -> Res<String> {
     }
 }
 
-fn code(e: MemoryError) -> Code {
+pub(crate) fn code(e: MemoryError) -> Code {
     match e {
         MemoryError::OutOfMemory => Code::OUT_OF_MEMORY,
         MemoryError::System => Code::OPERATING_SYSTEM,
@@ -298,7 +323,14 @@ driver_entry_points! {
         }
         let memory = match multicast::mappable(handle) {
             Some(object) => object?,
-            None => Mappable::Physical(with_allocation(handle, |a| a.memory.upgrade().ok_or(Code::INVALID_VALUE))?),
+            None => Mappable::Physical(with_allocation(handle, |a| {
+                if is_tile_pool(&a.properties.0) {
+                    return refuse(Code::INVALID_VALUE, || {
+                        "the memory was created with CU_MEM_CREATE_USAGE_TILE_POOL; use cuMemMapArrayAsync".to_owned()
+                    });
+                }
+                a.memory.upgrade().ok_or(Code::INVALID_VALUE)
+            })?),
         };
         space().map(address, size, memory, offset).map_err(code)
     }

@@ -135,7 +135,9 @@ impl Function {
             module: self.module,
             context: self.context.clone(),
             image: self.image.clone(),
+            references: self.references.clone(),
             settings: default_settings(&kernel),
+            launch_settings: Mutex::new(LaunchSettings::new()),
             kernel,
         }
     }

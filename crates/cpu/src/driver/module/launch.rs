@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cupyrite_engine::{Bounds, DeviceRuntime, FaultKind, GraphLauncher, Kernel, launch_clusters};
 use cupyrite_engine::texture::BoundReference;
+use cupyrite_engine::{Bounds, DeviceRuntime, FaultKind, GraphLauncher, Kernel, launch_clusters};
 
 use crate::driver::context::activity::RunningKernel;
 use crate::driver::context::{Context, green};
@@ -98,6 +98,15 @@ pub(crate) struct Launch {
     references: Arc<[BoundReference]>,
 }
 
+/// What the references of the function's module are bound to, if its kernel uses any.
+fn bound_references(function: &Function) -> Res<Arc<[BoundReference]>> {
+    if function.kernel.uses_references() {
+        function.references.bound()
+    } else {
+        Ok(Arc::default())
+    }
+}
+
 impl Launch {
     /// Validates a launch of `handle` in `context` and copies the arguments.
     ///
@@ -117,14 +126,9 @@ impl Launch {
         let cluster = check(&function, &config)?;
         let bytes = arguments(&function.kernel, given)?;
         let arguments = Arc::new(Arguments::new(&function.kernel, bytes));
-        let references = if function.kernel.uses_references() {
-            function.references.bound()?
-        } else {
-            Arc::default()
-        };
         Ok(Launch {
             handle,
-            references,
+            references: bound_references(&function)?,
             function,
             config,
             cluster,
@@ -167,6 +171,7 @@ impl Launch {
     ) -> Res<Launch> {
         Ok(Launch {
             handle: function.handle(),
+            references: bound_references(&function)?,
             cluster: cluster::resolve(&function, config.grid, None)?,
             config,
             arguments: Arc::new(Arguments::new(&function.kernel, parameters)),

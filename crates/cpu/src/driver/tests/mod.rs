@@ -18,7 +18,9 @@ mod link;
 mod logs;
 mod processes;
 mod ranges;
+mod references;
 mod semaphores;
+mod sparse;
 mod streams;
 mod surface;
 
