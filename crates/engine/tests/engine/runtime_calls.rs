@@ -94,10 +94,13 @@ const KERNELS: &str = r"
 }
 ";
 
+/// Function, whether its null stream is that of the thread, block, thread and arguments of a call.
+type Recorded = (RuntimeFunction, bool, u64, u32, Vec<u64>);
+
 /// Records the calls; returns an address for a parameter buffer and 77 otherwise.
 #[derive(Default)]
 struct Recorder {
-    calls: Mutex<Vec<(RuntimeFunction, bool, u64, u32, Vec<u64>)>>,
+    calls: Mutex<Vec<Recorded>>,
     progress: AtomicUsize,
     stops: bool,
 }
