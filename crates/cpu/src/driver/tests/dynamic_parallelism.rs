@@ -136,7 +136,7 @@ impl Loaded {
         let session = Session::new();
         let mut text = String::from(HEAD);
         for (name, _) in kernels {
-            let _ = write!(text, ".visible .entry {name}(.param .u32 value);\n");
+            let _ = writeln!(text, ".visible .entry {name}(.param .u32 value);");
         }
         for (name, body) in kernels {
             text += &kernel(name, body);
