@@ -195,7 +195,9 @@ def record(name):
     def call(data, pid, device):
         inside = driver.cuCoredumpRegisterStartCallback(START, 0)[0]
         events.append((name, data, pid == os.getpid(), device, os.path.exists("core"), int(inside)))
-    return CALLBACK(call)
+    functions.append(CALLBACK(call))
+    return ctypes.cast(functions[-1], ctypes.c_void_p).value
+functions = []
 START, DONE = record("start"), record("done")
 first = check(driver.cuCoredumpRegisterStartCallback(START, 1))
 second = check(driver.cuCoredumpRegisterStartCallback(START, 2))

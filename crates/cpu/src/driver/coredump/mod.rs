@@ -129,7 +129,8 @@ fn write(
 ) -> Result<(PathBuf, u64), (PathBuf, std::io::Error)> {
     let mut name = match settings.file.as_slice() {
         [] => expand(DEFAULT_NAME),
-        name => expand(name),
+        name if settings.file_is_raw => expand(name),
+        name => name.to_vec(),
     };
     let compressed = settings.flags & settings::GZIP != 0;
     if compressed && !name.ends_with(b".gz") {

@@ -60,6 +60,8 @@ pub(crate) struct Settings {
     pub(super) user_trigger: bool,
     /// Empty for the default name.
     pub(super) file: Vec<u8>,
+    /// Whether `file` is the name of a context, in which nothing was replaced yet.
+    pub(super) file_is_raw: bool,
     /// Empty for the default name.
     pub(super) pipe: Vec<u8>,
     pub(super) flags: u32,
@@ -136,6 +138,7 @@ impl ContextSettings {
             && free(Setting::CU_COREDUMP_FILE)
         {
             all.file.clone_from(file);
+            all.file_is_raw = true;
         }
         if let Some(flags) = own.flags
             && free(Setting::CU_COREDUMP_GENERATION_FLAGS)
