@@ -45,9 +45,7 @@ def changed(words, capability):
 
 
 def main(settings, words):
-    """Replaces this process with the real `nvcc`. `settings` has its path, the capability, and folders of headers and
-    libraries."""
+    """Replaces this process with the real `nvcc`. `settings` has its path, the capability, and folders of libraries."""
     libraries = [f"-L{folder}" for folder in settings["libraries"]]
-    headers = [f"-I{folder}" for folder in settings["headers"]]
-    words = [*changed(words, settings["capability"]), *headers, *libraries]
+    words = [*changed(words, settings["capability"]), *libraries]
     os.execv(settings["nvcc"], [settings["nvcc"], *words])

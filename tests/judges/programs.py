@@ -19,7 +19,8 @@ BAD = re.compile(
 )
 # Lines that contain such a word and are no failure.
 HARMLESS = re.compile(
-    r"\b(?:0|no|zero)\s+(?:errors?|failures?|mismatch\w*)|mismatch(?:es)?\s*[:=]\s*0\b|failed\s*[:=]\s*0\b|\bas expected\b", re.I
+    r"\b(?:0|no|zero)\s+(?:errors?|failures?|mismatch\w*)|mismatch(?:es)?\s*[:=]\s*0\b|failed\s*[:=]\s*0\b|\bas expected\b",
+    re.I,
 )
 ELF = b"\x7fELF"
 

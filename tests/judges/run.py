@@ -117,10 +117,9 @@ def judge_programs(arguments, options, root):
 
 def build_toolkit(arguments, options):
     """The toolkit folder, from `--cuda` or from PyPI."""
-    major = arguments.cuda_major
-    roots = [arguments.cuda.absolute()] if arguments.cuda else toolkit.packages(arguments.work / f"cuda{major}", major)
-    folder = arguments.work / f"toolkit-{arguments.device}-{major}-{arguments.capability}"
-    return toolkit.assemble(folder, roots, major, arguments.capability, options.libraries)
+    root = arguments.cuda.absolute() if arguments.cuda else toolkit.packages(arguments.work / "packages")
+    folder = arguments.work / f"toolkit-{arguments.device}-{arguments.capability}"
+    return toolkit.assemble(folder, root, arguments.capability, options.libraries)
 
 
 def main(words=None):
@@ -142,9 +141,6 @@ def main(words=None):
     parser.add_argument("--with", dest="requirements", action="append", default=[], metavar="REQUIREMENT")
     parser.add_argument(
         "--cuda", type=pathlib.Path, help="an installed CUDA toolkit instead of NVIDIA's packages on PyPI"
-    )
-    parser.add_argument(
-        "--cuda-major", type=int, choices=sorted(toolkit.PACKAGES), default=13, help="CUDA to build with (13)"
     )
     parser.add_argument("--wheels", type=pathlib.Path, help="folder of the wheels of cupyrite and the stand-ins")
     parser.add_argument("--python", type=pathlib.Path, default=pathlib.Path(sys.executable), help=argparse.SUPPRESS)

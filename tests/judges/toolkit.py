@@ -7,6 +7,7 @@ some options (`nvcc.py`); and, to link with, libraries of the CPU device or of t
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -14,39 +15,41 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 
 # The compiler, its headers, and the libraries that programs without mathematics libraries use.
-PACKAGES = {
-    13: (
-        "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-cuda-runtime",
-        "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "nvidia-cuda-profiler-api", "nvidia-curand",
-    ),
-    12: (
-        "nvidia-cuda-nvcc-cu12", "nvidia-cuda-cccl-cu12", "nvidia-cuda-runtime-cu12", "nvidia-cuda-nvrtc-cu12",
-        "nvidia-nvjitlink-cu12", "nvidia-cuda-profiler-api-cu12", "nvidia-curand-cu12",
-    ),
-}  # fmt: skip
+PACKAGES = (
+    "nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-cccl", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc",
+    "nvidia-nvjitlink", "nvidia-cuda-profiler-api", "nvidia-curand",
+)  # fmt: skip
 
 
 class ToolkitError(Exception):
     """A part of the toolkit is missing. The message says what would provide it."""
 
 
-def packages(folder, major):
-    """The roots of NVIDIA's packages of a major version, which are installed below `folder` unless they are there.
-
-    Version 13 has one root for all packages, version 12 one for each.
-    """
-    names = PACKAGES[major]
+def packages(folder):
+    """The root of NVIDIA's packages, which are installed below `folder` unless they are there."""
     stamp = folder / ".packages"
-    if not stamp.exists() or stamp.read_text() != "\n".join(names):
+    if not stamp.exists() or stamp.read_text() != "\n".join(PACKAGES):
         shutil.rmtree(folder, ignore_errors=True)
-        print(f"installing the compiler of CUDA {major} from PyPI", flush=True)
+        print("installing the CUDA compiler from PyPI", flush=True)
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder]
-        subprocess.run([*pip, *names], check=True)
-        stamp.write_text("\n".join(names))
-    roots = sorted(path for path in (folder / "nvidia").iterdir() if (path / "include").exists())
-    if not any((root / "bin" / "nvcc").exists() for root in roots):
-        raise ToolkitError(f"{folder}: the packages {' '.join(names)} contain no bin/nvcc")
-    return roots
+        subprocess.run([*pip, *PACKAGES], check=True)
+        stamp.write_text("\n".join(PACKAGES))
+    roots = sorted(path for path in (folder / "nvidia").glob("cu*") if (path / "bin" / "nvcc").exists())
+    if not roots:
+        raise ToolkitError(f"{folder}: the packages {' '.join(PACKAGES)} contain no bin/nvcc")
+    return roots[-1]
+
+
+def major_version(root):
+    """The major version of the toolkit's compiler."""
+    compiler = root / "bin" / "nvcc"
+    if not compiler.exists():
+        raise ToolkitError(f"{root}: expected a CUDA toolkit with bin/nvcc")
+    text = subprocess.run([compiler, "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"release (\d+)\.", text)
+    if not found:
+        raise ToolkitError(f"{compiler} --version: expected a line with 'release'")
+    return int(found[1])
 
 
 def link(target, place):
@@ -56,35 +59,26 @@ def link(target, place):
         place.symlink_to(target)
 
 
-def merge(source, place):
-    """Links the files below `source` at the same places below `place`."""
-    for path in source.iterdir():
-        if path.is_dir():
-            merge(path, place / path.name)
-        else:
-            link(path.resolve(), place / path.name)
-
-
-def libraries(roots):
+def libraries(root):
     """Shared and static libraries by the name to link with, without a version: `libnvrtc.so`."""
     found = {}
-    for folder in (root / name for root in roots for name in ("lib64", "lib", "lib64/stubs")):
+    for folder in (root / name for name in ("lib64", "lib", "lib64/stubs")):
         for path in sorted(folder.glob("lib*.so*")) + sorted(folder.glob("lib*.a")):
             name = path.name if path.suffix == ".a" else path.name.partition(".so")[0] + ".so"
             found.setdefault(name, path.resolve())
     return found
 
 
-def assemble(folder, roots, major, capability, cpu_libraries=None):
+def assemble(folder, root, capability, cpu_libraries=None):
     """Writes the toolkit into `folder`, and returns it.
 
-    `roots` are NVIDIA's, `capability` is such as "8.9". `cpu_libraries` is the folder of the CPU device's libraries;
+    `root` is NVIDIA's toolkit, `capability` is such as "8.9". `cpu_libraries` is the folder of the CPU device's libraries;
     without it, programs are linked with NVIDIA's.
     """
+    major = major_version(root)
     shutil.rmtree(folder, ignore_errors=True)
-    for root in roots:
-        merge(root / "include", folder / "include")
-    found = libraries(roots)
+    link(root / "include", folder / "include")
+    found = libraries(root)
     if cpu_libraries:
         for name in ("libcuda.so.1", f"libcudart.so.{major}", "libnvidia-ml.so.1"):
             path = cpu_libraries / name
@@ -97,12 +91,9 @@ def assemble(folder, roots, major, capability, cpu_libraries=None):
     if "libcuda.so" in found:
         link(found["libcuda.so"], lib / "stubs" / "libcuda.so")
     link("lib64", folder / "lib")
-    (compiler,) = (root for root in roots if (root / "bin" / "nvcc").exists())
     settings = {
-        "nvcc": str(compiler / "bin" / "nvcc"),
+        "nvcc": str(root / "bin" / "nvcc"),
         "capability": capability,
-        # The compiler finds the headers of its own root.
-        "headers": [str(folder / "include")] if len(roots) > 1 else [],
         "libraries": [str(lib), str(lib / "stubs")],
     }
     program = folder / "bin" / "nvcc"
@@ -113,7 +104,7 @@ def assemble(folder, roots, major, capability, cpu_libraries=None):
         f"nvcc.main(json.loads({json.dumps(settings)!r}), sys.argv[1:])\n"
     )
     program.chmod(0o755)
-    for path in (compiler / "bin").iterdir():
+    for path in (root / "bin").iterdir():
         if path.name not in ("nvcc", "nvcc.profile") and os.access(path, os.X_OK) and path.is_file():
             link(path, folder / "bin" / path.name)
     return folder
