@@ -95,7 +95,7 @@ def test_linear_memory(module, texture):
     check(driver.cuTexRefSetFormat(texture, FLOAT, 1))
     assert check(driver.cuTexRefSetAddress(texture, memory.address, 32)) == 0
     assert run(module, "linear") == list(range(1, 9))
-    assert check(driver.cuTexRefGetAddress(texture)) == memory.address
+    assert int(check(driver.cuTexRefGetAddress(texture))) == memory.address
     assert check(driver.cuTexRefSetAddress(texture, memory.address + 8, 16)) == 8
     assert run(module, "linear") == [1, 2, 3, 4, 5, 6, 0, 0]
     memory.free()

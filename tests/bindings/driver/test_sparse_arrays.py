@@ -37,7 +37,7 @@ def stream():
 
 
 def create(*size, flags, format=FORMAT.CU_AD_FORMAT_FLOAT, channels=1):
-    return check(driver.cuArray3DCreate(array_descriptor(*size, format, channels, flags)))
+    return check(driver.cuArray3DCreate(array_descriptor(*size, format=format, channels=channels, flags=flags)))
 
 
 def operation(kind, resource, memory=None, offset=0):

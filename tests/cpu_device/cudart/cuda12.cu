@@ -179,8 +179,8 @@ static void former_names() {
     CHECK(cudaSetDoubleForDevice(&number));
     CHECK(cudaSetDoubleForHost(&number));
     EXPECT(number == 1.5);
-    EXPECT(cudaLaunchCooperativeKernelMultiDevice(nullptr, 0, 0) == cudaErrorNotSupported);
-    EXPECT(cudaGetLastError() == cudaErrorNotSupported);
+    EXPECT(cudaLaunchCooperativeKernelMultiDevice(nullptr, 0, 0) == cudaErrorInvalidValue);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     CHECK(cudaThreadExit());
 }
 
