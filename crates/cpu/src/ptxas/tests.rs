@@ -35,9 +35,9 @@ const PTX: &str = "\
 /// Checked by the parser, and refused by the engine.
 const CANNOT_RUN: &str = "\
 .visible .entry later() {
- .reg .b64 %rd<2>;
- mov.u64 %rd1, 0;
- multimem.red.relaxed.sys.global.add.u32 [%rd1], 2;
+ .reg .f32 %f<2>; .reg .pred %p<2>;
+ mov.f32 %f1, 0f00000000;
+ testp.f32 %p1, %f1;
  ret;
 }
 ";

@@ -59,28 +59,3 @@ fn driver_codes_keep_their_number() {
     assert_eq!(Error::from(CUresult(202)), Error::UNKNOWN);
     assert_eq!(Error::from(CUresult(500)), Error::SYMBOL_NOT_FOUND);
 }
-
-#[test]
-fn functions_of_threads_stand_for_those_of_devices() {
-    ok!("cudaThreadSynchronize");
-    // `cudaLimitStackSize`.
-    let (mut old, mut now) = (0usize, 0usize);
-    ok!("cudaThreadGetLimit", &mut old, 0);
-    ok!("cudaDeviceGetLimit", &mut now, 0);
-    assert_eq!(old, now);
-    ok!("cudaThreadSetLimit", 0, old);
-    assert_eq!(rt!("cudaThreadGetLimit", 0u64, 0), Error::INVALID_VALUE);
-    assert_eq!(
-        rt!("cudaThreadGetLimit", &mut now, 999),
-        Error::UNSUPPORTED_LIMIT
-    );
-    let mut config = 9u32;
-    ok!("cudaThreadGetCacheConfig", &mut config);
-    ok!("cudaThreadSetCacheConfig", config);
-    assert_eq!(rt!("cudaThreadSetCacheConfig", 99), Error::INVALID_VALUE);
-    let mut number = 1.5f64;
-    ok!("cudaSetDoubleForDevice", &mut number);
-    ok!("cudaSetDoubleForHost", &mut number);
-    assert_eq!(number, 1.5);
-    assert_eq!(rt!("cudaSetDoubleForDevice", 0u64), Error::INVALID_VALUE);
-}

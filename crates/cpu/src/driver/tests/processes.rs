@@ -165,6 +165,8 @@ fn the_child() {
                     "cuGetError",
                     "cuGetProcAddress",
                     "cuLogs",
+                    "cuCoredumpGetAttributeGlobal",
+                    "cuCoredumpSetAttributeGlobal",
                 ];
                 if !free.iter().any(|f| name.starts_with(f)) {
                     assert_eq!(
