@@ -358,6 +358,32 @@ print(driver.cuCtxSynchronize()[0].name)
     assert "illegal memory access in kernel" in report and "bad_child" in report
 
 
+def test_statuses_of_copies_and_handles_are_those_of_an_h100():
+    body = r"""
+module = load(r'''
+extern "C" __global__ void parent(int *p) {
+    int local[4]; cudaStream_t s; cudaEvent_t e; int *d = p + 32, i = 0;
+    p[i++] = cudaMemcpyAsync(d, local, 16, cudaMemcpyDeviceToDevice, 0);
+    p[i++] = cudaMemcpyAsync((void *)16, d, 16, cudaMemcpyDeviceToDevice, 0);
+    p[i++] = cudaMemsetAsync(0, 0, 16, 0);
+    p[i++] = cudaMemset2DAsync(d, 4, 3, 8, 2, 0);
+    p[i++] = cudaMemcpy2DAsync(d, 8, p + 64, 4, 8, 2, cudaMemcpyDeviceToDevice, 0);
+    p[i++] = cudaMemcpyAsync(d, p + 64, 16, cudaMemcpyHostToDevice, 0);
+    for (unsigned f = 0; f < 3; f++) p[i++] = cudaStreamCreateWithFlags(&s, f);
+    for (unsigned f = 0; f < 5; f++) p[i++] = cudaEventCreateWithFlags(&e, f);
+    p[i++] = cudaStreamDestroy(0);
+    p[i++] = cudaEventDestroy(0);
+    p[i++] = cudaMalloc((void **)0, 16);
+}
+''')
+out = DeviceArray(np.full(128, -1, np.int32))
+module.launch("parent", 1, 1, out)
+synchronize()
+print(*out.get()[:17])
+"""
+    assert output(body)[0].split() == "1 1 1 1 12 21 0 0 1 1 1 0 0 1 1 1 1".split()
+
+
 def test_the_log_says_why_a_launch_is_refused():
     body = r'''
 module = load(r"""

@@ -37,8 +37,10 @@ const PER_THREAD: u64 = 2;
 const TAIL: u64 = 3;
 const FIRE_AND_FORGET: u64 = 4;
 
-/// Flags that streams and events of kernels must have: `cudaStreamNonBlocking`, `cudaEventDisableTiming`.
+/// Flags of streams and events: `cudaStreamNonBlocking`, `cudaEventBlockingSync`, `cudaEventDisableTiming`. Events of kernels
+/// must have the last one.
 const NON_BLOCKING: u64 = 1;
+const BLOCKING_SYNC: u64 = 1;
 const DISABLE_TIMING: u64 = 2;
 
 /// Most bytes of a parameter buffer that is allocated before its kernel is known.
@@ -105,7 +107,8 @@ impl DeviceRuntime for Grid {
                 };
                 self.launch_v1(call, arg(0), arg(1), config, arg(9))?
             }
-            F::StreamCreateWithFlags if arg(1) != NON_BLOCKING => Err(INVALID_VALUE),
+            // The statuses of flags and handles are those of an H100.
+            F::StreamCreateWithFlags if arg(1) & !NON_BLOCKING != 0 => Err(INVALID_VALUE),
             F::StreamCreateWithFlags => {
                 let handle = handle_of(HandleKind::DeviceStream, fresh_id());
                 memory.write(arg(0), &handle.to_le_bytes())?;
@@ -114,9 +117,11 @@ impl DeviceRuntime for Grid {
             }
             F::StreamDestroy => {
                 let destroyed = self.state.lock().streams.destroy_stream(arg(0));
-                destroyed.then_some(()).ok_or(INVALID_HANDLE)
+                destroyed.then_some(()).ok_or(INVALID_VALUE)
             }
-            F::EventCreateWithFlags if arg(1) != DISABLE_TIMING => Err(INVALID_VALUE),
+            F::EventCreateWithFlags if arg(1) & !BLOCKING_SYNC != DISABLE_TIMING => {
+                Err(INVALID_VALUE)
+            }
             F::EventCreateWithFlags => {
                 let handle = handle_of(HandleKind::DeviceEvent, fresh_id());
                 memory.write(arg(0), &handle.to_le_bytes())?;
@@ -125,13 +130,13 @@ impl DeviceRuntime for Grid {
             }
             F::EventDestroy => {
                 let destroyed = self.state.lock().streams.destroy_event(arg(0));
-                destroyed.then_some(()).ok_or(INVALID_HANDLE)
+                destroyed.then_some(()).ok_or(INVALID_VALUE)
             }
             F::EventRecord => self.record(call, arg(0), arg(1)),
             F::EventRecordWithFlags if arg(2) != 0 => Err(INVALID_VALUE),
             F::EventRecordWithFlags => self.record(call, arg(0), arg(1)),
-            F::StreamWaitEvent if arg(2) != 0 => Err(INVALID_VALUE),
             F::StreamWaitEvent => self.wait(call, arg(0), arg(1)),
+            F::Malloc if arg(0) == 0 => Err(INVALID_VALUE),
             F::Malloc => {
                 let at = memory.allocate(arg(1));
                 memory.write(arg(0), &at.to_le_bytes())?;

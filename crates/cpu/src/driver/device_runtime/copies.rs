@@ -41,13 +41,13 @@ struct Side {
 }
 
 impl Side {
-    /// Checks that the rows do not overlap and that the last address exists.
-    fn check(&self, extent: [u64; 3]) -> Result<(), u32> {
+    /// Checks that the rows do not overlap, and that the first and the last of them are allocated.
+    fn check(&self, what: &str, extent: [u64; 3], overlap: u32) -> Result<(), u32> {
         let [width, height, depth] = extent;
         if height > 1 && self.pitch < width {
-            return Err(refuse(INVALID_PITCH, || {
+            return Err(refuse(overlap, || {
                 format!(
-                    "copy or fill in device code: the pitch is {}; the rows have {width} bytes",
+                    "{what} in device code: the pitch is {}; the rows have {width} bytes",
                     self.pitch
                 )
             }));
@@ -56,9 +56,18 @@ impl Side {
         let slices = self.slice.checked_mul(depth - 1);
         let last = rows
             .zip(slices)
-            .and_then(|(r, s)| r.checked_add(s)?.checked_add(width))
-            .and_then(|span| self.address.checked_add(span));
-        last.map(|_| ()).ok_or(INVALID_VALUE)
+            .and_then(|(r, s)| self.address.checked_add(r)?.checked_add(s))
+            .ok_or(INVALID_VALUE)?;
+        for row in [self.address, last] {
+            if space().find_range(row, width).is_none() {
+                return Err(refuse(INVALID_VALUE, || {
+                    format!(
+                        "{what} in device code: {width} bytes at {row:#x} are not allocated device memory"
+                    )
+                }));
+            }
+        }
+        Ok(())
     }
 
     fn row(&self, y: u64, z: u64) -> u64 {
@@ -76,8 +85,8 @@ pub(super) struct Copy {
 impl Copy {
     fn new(to: Side, from: Side, extent: [u64; 3]) -> Result<Copy, u32> {
         if !extent.contains(&0) {
-            to.check(extent)?;
-            from.check(extent)?;
+            to.check("copy", extent, INVALID_PITCH)?;
+            from.check("copy", extent, INVALID_PITCH)?;
         }
         Ok(Copy { to, from, extent })
     }
@@ -142,7 +151,7 @@ impl Fill {
             slice,
         };
         if !extent.contains(&0) {
-            to.check(extent)?;
+            to.check("fill", extent, INVALID_VALUE)?;
         }
         Ok(Fill { to, value, extent })
     }
