@@ -436,7 +436,7 @@ fn parents_can_wait_for_what_they_launched() {
 
 #[test]
 fn streams_are_those_of_the_grid() {
-    let (invalid_value, invalid_handle) = (1, 400);
+    let invalid_value = 1;
     let body = note("4660", "1") + &last_error() + &note("0", "9");
     let loaded = Loaded::new(&[("parent", body)]);
     assert_eq!(loaded.run("parent", 1, 1, 0), Code::SUCCESS);
@@ -444,5 +444,5 @@ fn streams_are_those_of_the_grid() {
     let destroyed = call("StreamDestroy", &[("b64", "4660")]);
     let loaded = Loaded::new(&[("parent", destroyed)]);
     assert_eq!(loaded.run("parent", 1, 1, 0), Code::SUCCESS);
-    assert_eq!(loaded.journal(), [invalid_handle]);
+    assert_eq!(loaded.journal(), [invalid_value]);
 }
