@@ -103,6 +103,8 @@ def judge_programs(arguments, options, root):
     layout = programs.LAYOUTS[arguments.judge]
     kit = build_toolkit(arguments, options)
     variables = dict(options.variables)
+    # CMake, if the environment of the judge has it.
+    variables["PATH"] = f"{options.python.parent}{os.pathsep}{variables['PATH']}"
     # NVRTC and the other libraries that a program loads.
     folders = sorted({str(path.resolve().parent) for path in (kit / "lib64").glob("libnv*.so")})
     variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [*folders, variables.get("LD_LIBRARY_PATH")]))

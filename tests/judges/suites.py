@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,6 +122,7 @@ def junit(report, options):
 SUITES = {"ptx_tests": ptx_tests, "ctest": ctest, "pytest": pytest, "stumpy": stumpy}
 # What a suite's environment has beside Cupyrite and the requirements of `--with`.
 REQUIREMENTS = {
+    "cuda-samples": () if shutil.which("cmake") else ("cmake",),
     "pytest": ("pytest", "pytest-timeout", "pytest-xdist"),
     "stumpy": ("pytest", "numba-cuda[cu13]", "numba", "numpy", "scipy", "pandas", "dask", "distributed"),
 }
