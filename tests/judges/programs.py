@@ -5,9 +5,8 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import time
 
+from processes import execute
 from results import FAILED, NOT_BUILT, PASSED, TOO_SLOW, WAIVED, Result
 
 SECONDS_BUILD = 600
@@ -44,7 +43,7 @@ LAYOUTS = {
 
 
 def programs(layout, root):
-    """The folders with a build file, by name, in the order of their paths. Raises ValueError if there is none."""
+    """Program names and their folders: those with a build file, sorted by path. Raises ValueError if no folder has one."""
     found = {}
     for pattern in layout.patterns:
         for folder in sorted(root.glob(pattern)):
@@ -117,22 +116,10 @@ class Workshop:
         return program and [*self.launcher, str(program)]
 
     def execute(self, command, folder, limit):
-        """Exit status (None after the limit), seconds and output of a command in a process group of its own."""
+        """Exit status (None after the limit), seconds and output of a command that finds the toolkit."""
         path = f"{self.toolkit / 'bin'}{os.pathsep}{self.variables['PATH']}"
         variables = dict(self.variables, PATH=path, CUDA_PATH=str(self.toolkit), CUDA_HOME=str(self.toolkit))
-        begun = time.monotonic()
-        process = subprocess.Popen(
-            command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True, text=True, errors="replace",
-        )  # fmt: skip
-        try:
-            output, _ = process.communicate(timeout=limit)
-            status = process.returncode
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            status = None
-        return status, time.monotonic() - begun, output
+        return execute(command, folder, variables, limit)
 
 
 def newest_program(folder):

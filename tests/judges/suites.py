@@ -4,51 +4,34 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree
 
+from processes import execute
 from results import FAILED, PASSED, TOO_SLOW, WAIVED, Result
 
 SECONDS_BUILD = 1200
 
 
-def run(command, folder, variables, seconds):
-    """Exit status (None after the limit) and output of a command in a process group of its own; prints the output."""
-    process = subprocess.Popen(
-        [str(word) for word in command], cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, start_new_session=True, text=True, errors="replace",
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return None, output
-    return process.returncode, output
-
-
 def ptx_tests(root, options):
     """`ptx_tests` of the ZLUDA project: single instructions against the host. Needs cargo, and crates.io to build."""
     variables = dict(options.variables, RUSTC_BOOTSTRAP="1")  # it uses unstable features of Rust
-    status, output = run(["cargo", "build", "--release"], root, variables, SECONDS_BUILD)
+    status, _, output = execute(["cargo", "build", "--release"], root, variables, SECONDS_BUILD)
     if status != 0:
         raise ValueError(f"{root}: cargo build failed: {output.strip().splitlines()[-1:]}")
     programs = [path for path in (root / "target" / "release").iterdir() if path.is_file() and os.access(path, os.X_OK)]
     programs = [path for path in programs if path.suffix == ""]
     library = options.libraries / "libcuda.so.1" if options.libraries else "libcuda.so.1"
-    listed = run([programs[0], "--list"], root, variables, 60)[1].split()
+    listed = execute([programs[0], "--list"], root, variables, 60)[2].split()
     results = []
     # Each in a process of its own: a fault ends the context of its process.
     for name in (name for name in listed if options.wanted(name)):
-        begun = time.monotonic()
         command = [*options.launcher, programs[0], "--filter", f"^{re.escape(name)}$", library]
-        status, output = run(command, root, variables, options.limit)
+        status, seconds, output = execute(command, root, variables, options.limit)
         lines = output.strip().splitlines() or [""]
         outcome = TOO_SLOW if status is None else PASSED if status == 0 and lines[0].endswith(": OK") else FAILED
-        results.append(Result(name, outcome, time.monotonic() - begun, " ".join(lines)[:200]))
+        results.append(Result(name, outcome, seconds, " ".join(lines)[:200]))
         options.progress(results[-1])
     return results
 
@@ -61,7 +44,7 @@ def ctest(root, options):
     report.unlink(missing_ok=True)
     words = ["ctest", "--test-dir", root, "--timeout", int(options.limit), "--output-junit", report]
     words += ["--tests-regex", options.only] if options.only else []
-    run([*options.launcher, *words], root, options.variables, options.total)
+    execute([*options.launcher, *words], root, options.variables, options.total)
     return junit(report, options)
 
 
@@ -72,7 +55,7 @@ def pytest(root, options):
     words = [options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", root]
     words += ["-k", options.only] if options.only else []
     words += [f"--timeout={int(options.limit)}"]
-    run([*options.launcher, *words], options.work, options.variables, options.total)
+    execute([*options.launcher, *words], options.work, options.variables, options.total)
     return junit(report, options)
 
 
@@ -82,16 +65,13 @@ def stumpy(root, options):
     for path in sorted((root / "tests").glob("test_gpu_*.py")):
         if not options.wanted(path.stem):
             continue
-        times = {}
         for name, launcher, simulator in ((path.stem, options.launcher, "0"), (f"{path.stem} (simulator)", [], "1")):
             variables = dict(options.variables, NUMBA_ENABLE_CUDASIM=simulator)
             command = [*launcher, options.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", path]
-            begun = time.monotonic()
-            status, output = run(command, root, variables, options.limit)
-            times[name] = time.monotonic() - begun
+            status, seconds, output = execute(command, root, variables, options.limit)
             last = (output.strip().splitlines() or [""])[-1].strip("= ")
             outcome = TOO_SLOW if status is None else PASSED if status == 0 else WAIVED if status == 5 else FAILED
-            results.append(Result(name, outcome, times[name], last[:200]))
+            results.append(Result(name, outcome, seconds, last[:200]))
             options.progress(results[-1])
     return results
 

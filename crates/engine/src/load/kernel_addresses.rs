@@ -35,7 +35,7 @@ pub struct KernelAddresses {
 }
 
 impl KernelAddresses {
-    /// Assigns addresses to kernels, which are in the order of their indices.
+    /// Assigns addresses to the kernels, whose indices must be sorted in ascending order.
     ///
     /// # Errors
     /// [`LoadErrorKind::OutOfMemory`] if the process has none left.

@@ -68,8 +68,8 @@ fn table() -> &'static HashMap<&'static str, &'static EntryPoint> {
     })
 }
 
-/// The address of the function of that exported name if it differs from CUDA 13's; null if the function of CUDA 13 serves
-/// both, or there is none.
+/// Address of CUDA 12's version of an exported function. Null if CUDA 12 uses the function of CUDA 13, and if no function has
+/// that name.
 pub(crate) fn get_proc(name: &CStr) -> *const c_void {
     let Ok(name) = name.to_str() else {
         return std::ptr::null();

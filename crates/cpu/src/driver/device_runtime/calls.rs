@@ -252,7 +252,7 @@ impl Grid {
         Ok(())
     }
 
-    /// A place among the pending launches. Runs children of the grid if there is none.
+    /// Reserves a pending launch. While the limit is reached, runs children of the grid.
     fn pending(&self) -> Result<PendingLaunch, u32> {
         loop {
             if let Some(pending) = PendingLaunch::take(&self.context) {

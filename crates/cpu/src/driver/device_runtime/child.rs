@@ -14,11 +14,11 @@ pub(super) enum Work {
     Fill(Fill),
 }
 
-/// A place among the pending launches of a context, from the launch until the child has completed.
+/// One of the pending launches of a context: counted from the launch until the child has completed.
 pub(super) struct PendingLaunch(Arc<Context>);
 
 impl PendingLaunch {
-    /// Takes a place; `None` if there are as many as `CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT`.
+    /// Counts a launch; `None` if `CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT` launches are pending.
     pub(super) fn take(context: &Arc<Context>) -> Option<PendingLaunch> {
         let limit = context.pending_launch_limit();
         let pending = &context.pending_launches;

@@ -111,20 +111,12 @@ impl Copy {
     /// # Errors
     /// `ILLEGAL_ADDRESS` for memory that is not allocated.
     pub(super) fn run(&self) -> Res {
-        let [width, height, depth] = self.extent;
-        if self.extent.contains(&0) {
-            return Ok(());
-        }
-        let _pin = space().pin();
-        for z in 0..depth {
-            for y in 0..height {
-                let (to, from) = (self.to.row(y, z), self.from.row(y, z));
-                accessible("copy", "destination", to, width)?;
-                accessible("copy", "source", from, width)?;
-                move_bytes(to, from, width)?;
-            }
-        }
-        Ok(())
+        for_each_row(self.extent, |y, z, width| {
+            let (to, from) = (self.to.row(y, z), self.from.row(y, z));
+            accessible("copy", "destination", to, width)?;
+            accessible("copy", "source", from, width)?;
+            move_bytes(to, from, width)
+        })
     }
 }
 
@@ -161,24 +153,32 @@ impl Fill {
     /// # Errors
     /// `ILLEGAL_ADDRESS` for memory that is not allocated.
     pub(super) fn run(&self) -> Res {
-        let [width, height, depth] = self.extent;
-        if self.extent.contains(&0) {
-            return Ok(());
-        }
-        let _pin = space().pin();
-        for z in 0..depth {
-            for y in 0..height {
-                let to = self.to.row(y, z);
-                accessible("fill", "destination", to, width)?;
-                // SAFETY: the range lies in a live region that the pin keeps mapped.
-                unsafe { std::ptr::write_bytes(to as *mut u8, self.value, width as usize) };
-            }
-        }
-        Ok(())
+        for_each_row(self.extent, |y, z, width| {
+            let to = self.to.row(y, z);
+            accessible("fill", "destination", to, width)?;
+            // SAFETY: the range lies in a live region, which the pin of `for_each_row` keeps mapped.
+            unsafe { std::ptr::write_bytes(to as *mut u8, self.value, width as usize) };
+            Ok(())
+        })
     }
 }
 
-/// Checks that a range is allocated. Reports one that is not as a fault, as those of kernels.
+/// Calls `run` with the position and the bytes of each row, while memory is pinned.
+fn for_each_row(extent: [u64; 3], run: impl Fn(u64, u64, u64) -> Res) -> Res {
+    let [width, height, depth] = extent;
+    if extent.contains(&0) {
+        return Ok(());
+    }
+    let _pin = space().pin();
+    for z in 0..depth {
+        for y in 0..height {
+            run(y, z, width)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a range is still allocated when the work runs. Reports one that is not as a fault, as those of kernels.
 fn accessible(what: &str, side: &str, address: u64, bytes: u64) -> Res {
     if space().find_range(address, bytes).is_some() {
         return Ok(());
