@@ -1,7 +1,7 @@
 //! Invalid arguments: no call may crash.
 
 use super::super::implemented;
-use super::kernels::{PTX, function, module};
+use super::kernels::{PTX, function, library, module};
 use super::{Session, call, ok};
 
 /// Pseudo-random numbers (xorshift64*).
@@ -46,7 +46,6 @@ fn handles(s: &Session) -> Vec<u64> {
     ok!("cuMemFree_v2", freed_memory);
     let mut pool = 0u64;
     ok!("cuDeviceGetDefaultMemPool", &mut pool, 0);
-    let text = std::ffi::CString::new(PTX).unwrap();
     let (module, unloaded_module) = (module(PTX), module(PTX));
     let (store, count, unloaded_function) = (
         function(module, "store"),
@@ -54,18 +53,8 @@ fn handles(s: &Session) -> Vec<u64> {
         function(unloaded_module, "count"),
     );
     ok!("cuModuleUnload", unloaded_module);
-    let (mut library, mut kernel) = (0u64, 0u64);
-    ok!(
-        "cuLibraryLoadData",
-        &mut library,
-        text.as_c_str(),
-        0u64,
-        0u64,
-        0,
-        0u64,
-        0u64,
-        0
-    );
+    let library = library(PTX);
+    let mut kernel = 0u64;
     ok!("cuLibraryGetKernel", &mut kernel, library, c"saxpy");
     vec![
         s.0,

@@ -91,6 +91,25 @@ pub(super) fn module(ptx: &str) -> u64 {
     m
 }
 
+/// A library of this PTX.
+pub(super) fn library(ptx: &str) -> u64 {
+    let text = CString::new(ptx).unwrap();
+    let (mut lib, none) = (0u64, 0u64);
+    let text = text.as_c_str();
+    ok!(
+        "cuLibraryLoadData",
+        &mut lib,
+        text,
+        none,
+        none,
+        0,
+        none,
+        none,
+        0
+    );
+    lib
+}
+
 pub(super) fn function(module: u64, name: &str) -> u64 {
     let name = CString::new(name).unwrap();
     let mut f = 0u64;
@@ -394,19 +413,8 @@ fn module_contents() {
 #[test]
 fn libraries() {
     let _s = Session::new();
-    let text = CString::new(PTX).unwrap();
-    let (mut lib, mut kernel, mut f, mut m) = (0u64, 0u64, 0u64, 0u64);
-    ok!(
-        "cuLibraryLoadData",
-        &mut lib,
-        text.as_c_str(),
-        0u64,
-        0u64,
-        0,
-        0u64,
-        0u64,
-        0
-    );
+    let lib = library(PTX);
+    let (mut kernel, mut f, mut m) = (0u64, 0u64, 0u64);
     ok!("cuLibraryGetKernel", &mut kernel, lib, c"count");
     ok!("cuKernelGetFunction", &mut f, kernel);
     ok!("cuLibraryGetModule", &mut m, lib);

@@ -1,7 +1,7 @@
 //! The launch functions before CUDA 4, and the usage count of contexts.
 
 use super::super::Code;
-use super::kernels::{PTX, function, launch, module};
+use super::kernels::{PTX, function, launch, library, module};
 use super::{Session, cu, ok};
 
 const INVALID_VALUE: u32 = Code::INVALID_VALUE.0;
@@ -142,19 +142,8 @@ fn invalid_settings_are_refused() {
     assert_eq!(launch(function(m, "count"), 1, 1, 0, &[]), 0);
     ok!("cuCtxSynchronize");
     ok!("cuModuleUnload", m);
-    let (mut library, mut kernel) = (0u64, 0u64);
-    let text = std::ffi::CString::new(PTX).unwrap();
-    ok!(
-        "cuLibraryLoadData",
-        &mut library,
-        text.as_c_str(),
-        0u64,
-        0u64,
-        0,
-        0u64,
-        0u64,
-        0
-    );
+    let library = library(PTX);
+    let mut kernel = 0u64;
     ok!("cuLibraryGetKernel", &mut kernel, library, c"saxpy");
     for garbage in [f, 0, 0x1234, m, kernel] {
         assert_eq!(cu!("cuLaunch", garbage), INVALID_HANDLE);
@@ -197,19 +186,8 @@ fn a_context_is_destroyed_by_its_last_detach() {
 #[test]
 fn no_function_is_unified() {
     let _s = Session::new();
-    let text = std::ffi::CString::new(PTX).unwrap();
-    let (mut library, mut pointer) = (0u64, 0u64);
-    ok!(
-        "cuLibraryLoadData",
-        &mut library,
-        text.as_c_str(),
-        0u64,
-        0u64,
-        0,
-        0u64,
-        0u64,
-        0
-    );
+    let library = library(PTX);
+    let mut pointer = 0u64;
     for name in [c"saxpy", c"nothing"] {
         assert_eq!(
             cu!("cuLibraryGetUnifiedFunction", &mut pointer, library, name),
