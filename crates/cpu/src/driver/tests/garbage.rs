@@ -1,7 +1,8 @@
 //! Invalid arguments: no call may crash.
 
 use super::super::implemented;
-use super::kernels::{PTX, function, library, module};
+use super::kernels::{PTX, function, module};
+use super::libraries::library;
 use super::{Session, call, ok};
 
 /// Pseudo-random numbers (xorshift64*).

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use cupyrite_sys::loader::cpu_library::Interrupt;
 
 use super::super::{Code, set_interrupt_hook};
+use super::libraries::library;
 use super::{Session, Word, cu, ok};
 use crate::code;
 
@@ -89,25 +90,6 @@ pub(super) fn module(ptx: &str) -> u64 {
     let mut m = 0u64;
     ok!("cuModuleLoadData", &mut m, text.as_c_str());
     m
-}
-
-/// A library of this PTX.
-pub(super) fn library(ptx: &str) -> u64 {
-    let text = CString::new(ptx).unwrap();
-    let (mut lib, none) = (0u64, 0u64);
-    let text = text.as_c_str();
-    ok!(
-        "cuLibraryLoadData",
-        &mut lib,
-        text,
-        none,
-        none,
-        0,
-        none,
-        none,
-        0
-    );
-    lib
 }
 
 pub(super) fn function(module: u64, name: &str) -> u64 {

@@ -1,7 +1,8 @@
 //! The launch functions before CUDA 4, and the usage count of contexts.
 
 use super::super::Code;
-use super::kernels::{PTX, function, launch, library, module};
+use super::kernels::{PTX, function, launch, module};
+use super::libraries::library;
 use super::{Session, cu, ok};
 
 const INVALID_VALUE: u32 = Code::INVALID_VALUE.0;

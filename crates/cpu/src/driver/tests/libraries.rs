@@ -3,6 +3,25 @@
 use super::kernels::launch;
 use super::{Session, ok};
 
+/// A library of this PTX.
+pub(super) fn library(ptx: &str) -> u64 {
+    let text = std::ffi::CString::new(ptx).unwrap();
+    let (mut lib, none) = (0u64, 0u64);
+    let text = text.as_c_str();
+    ok!(
+        "cuLibraryLoadData",
+        &mut lib,
+        text,
+        none,
+        none,
+        0,
+        none,
+        none,
+        0
+    );
+    lib
+}
+
 #[test]
 fn managed_variables_of_a_library_are_shared_by_all_contexts() {
     const PTX: &std::ffi::CStr = c".version 8.0\n.target sm_80\n.address_size 64\n\
