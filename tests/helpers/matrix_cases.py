@@ -108,6 +108,13 @@ def register_type(kind):
     return kind if kind in ("f32", "f64") else "b32"
 
 
+def sparse_metadata(name, kind, *shape):
+    """Random words that say which elements of a sparse matrix are stored."""
+    pairs = [0b0100, 0b1110] if kind == "tf32" else [i | j << 2 for i, j in itertools.combinations(range(4), 2)]
+    chosen = Random(f"{name} metadata").below(len(pairs), *shape, 8)
+    return packed(np.array(pairs, np.uint64)[chosen], 4)[..., 0]
+
+
 class Mma:
     """`mma`: the operands are registers, random words of each lane."""
 
@@ -169,19 +176,14 @@ class Mma:
             blocks.append(packed(elements, BITS[kind])[..., 0])
         return np.concatenate(blocks)
 
-    def metadata(self):
-        kind = self.kinds[1]
-        pairs = [0b0100, 0b1110] if kind == "tf32" else [i | j << 2 for i, j in itertools.combinations(range(4), 2)]
-        chosen = Random(f"{self.id} metadata").below(len(pairs), COUNT, 32, 8)
-        return packed(np.array(pairs, np.uint64)[chosen], 4)[..., 0]
-
     def run(self):
         operands = [
             self.inputs(name, kind, count)
             for name, kind, count in zip("abc", self.kinds[1:], self.registers[1:], strict=True)
         ]
         result = np.zeros((COUNT, self.registers[0], 32), np.uint64 if self.kinds[0] == "f64" else np.uint32)
-        arrays = [DeviceArray(array) for array in (*operands, self.metadata(), result)]
+        metadata = sparse_metadata(self.id, self.kinds[1], COUNT, 32)
+        arrays = [DeviceArray(array) for array in (*operands, metadata, result)]
         Module(self.ptx().encode()).launch("k", COUNT, 32, *arrays)
         synchronize()
         return digests(arrays[-1].get())
@@ -274,12 +276,25 @@ class Wgmma:
     BLOCKS_OF_GROUP = 2
 
     def __init__(
-        self, n, kinds, *, registers=False, a=(0, "k"), b=(0, "k"), scales=None, options="", add=True, tail=""
+        self,
+        n,
+        kinds,
+        *,
+        registers=False,
+        a=(0, "k"),
+        b=(0, "k"),
+        scales=None,
+        options="",
+        add=True,
+        tail="",
+        sparse=None,
     ):
         self.n, self.kinds, self.in_registers, self.a, self.b, self.add = n, kinds, registers, a, b, add
+        self.sparse = sparse
         d, kind_a, kind_b = kinds
-        k = 256 // BITS[kind_a]
-        self.spelling = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}{options}.{d}.{kind_a}.{kind_b}{tail}"
+        k = (256 if sparse is None else 512) // BITS[kind_a]
+        form = "" if sparse is None else ".sp"
+        self.spelling = f"wgmma.mma_async{form}.sync.aligned.m64n{n}k{k}{options}.{d}.{kind_a}.{kind_b}{tail}"
         self.count = n * (BITS[d] // 16) // 4
         immediates = []
         if kind_a in FLOATS:
@@ -289,13 +304,18 @@ class Wgmma:
         self.immediates = "".join(f", {value}" for value in immediates)
         place = "registers" if registers else "{} {}".format(*a)
         self.id = f"{self.spelling} {place}, {b[0]} {b[1]}{self.immediates}{'' if add else ' zeroed'}"
+        if sparse is not None:
+            self.id += f" selector {sparse}"
 
     def descriptor(self, layout):
         """The constant bits: strides and swizzle."""
         swizzle, major = layout
         # The strides between tiles along the leading and the other dimension, in bytes.
         if major == "k":
-            leading, stride = (128, 256) if swizzle == 0 else (16, 8 * swizzle)
+            # A sparse product reads 64 bytes of a column of B: the leading stride leads to the second of two swizzles of 32.
+            leading, stride = (
+                (128, 256) if swizzle == 0 else (8192 if swizzle == 32 and self.sparse is not None else 16, 8 * swizzle)
+            )
         else:
             leading, stride = (4096, 128) if swizzle == 0 else (16 * swizzle, 8 * swizzle)
         return leading >> 4 << 16 | stride >> 4 << 32 | self.SWIZZLES[swizzle] << 62
@@ -306,15 +326,16 @@ class Wgmma:
         lines = [".version 8.4", ".target sm_90a", ".address_size 64"]
         lines += [".visible .entry k(.param .u64 pa, .param .u64 ps, .param .u64 pc, .param .u64 pd)", "{"]
         lines += [f".shared .align 1024 .b8 memory[{4 * shared}];"]
-        lines += [".reg .pred %more, %add; .reg .b32 %i, %s, %w, %block, %lane, %a<4>; .reg .b64 %p, %q, %da, %db;"]
+        lines += [".reg .pred %more, %add; .reg .b32 %i, %s, %w, %block, %lane, %e, %a<4>; .reg .b64 %p, %q, %da, %db;"]
         lines += [f".reg .{register} %d<{self.count}>;"]
         lines += ["mov.u32 %block, %ctaid.x; mov.u32 %lane, %tid.x; mov.u32 %i, %lane;"]
         lines += [f"ld.param.u64 %p, [ps]; mul.wide.u32 %q, %block, {4 * shared}; add.u64 %p, %p, %q;"]
         lines += ["NEXT: mul.wide.u32 %q, %i, 4; add.u64 %q, %p, %q; ld.global.u32 %w, [%q];"]
         lines += ["mov.u32 %s, memory; mad.lo.u32 %s, %i, 4, %s; st.shared.u32 [%s], %w;"]
         lines += [f"add.u32 %i, %i, 128; setp.lt.u32 %more, %i, {shared}; @%more bra NEXT;"]
-        lines += ["ld.param.u64 %p, [pa]; mad.lo.u32 %i, %block, 512, %lane; mad.wide.u32 %p, %i, 4, %p;"]
+        lines += ["ld.param.u64 %p, [pa]; mad.lo.u32 %i, %block, 640, %lane; mad.wide.u32 %p, %i, 4, %p;"]
         lines += [f"ld.global.u32 %a{n}, [%p+{512 * n}];" for n in range(4)]
+        lines += ["ld.global.u32 %e, [%p+2048];"]
         lines += [
             f"ld.param.u64 %p, [pc]; mad.lo.u32 %i, %block, {128 * self.count}, %lane; mad.wide.u32 %p, %i, 4, %p;"
         ]
@@ -324,8 +345,9 @@ class Wgmma:
             lines += [f"or.b64 %d{name}, %d{name}, {self.descriptor(layout)};"]
         a = register_list("a", 4) if self.in_registers else "%da"
         lines += [f"setp.ne.u32 %add, %block, {'0x7fffffff' if self.add else '%block'};"]
+        metadata = "" if self.sparse is None else f"%e, {self.sparse}, "
         lines += ["fence.proxy.async.shared::cta; bar.sync 0; wgmma.fence.sync.aligned;"]
-        lines += [f"{self.spelling} {register_list('d', self.count)}, {a}, %db, %add{self.immediates};"]
+        lines += [f"{self.spelling} {register_list('d', self.count)}, {a}, %db, {metadata}%add{self.immediates};"]
         lines += ["wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"]
         lines += [
             f"ld.param.u64 %p, [pd]; mad.lo.u32 %i, %block, {128 * self.count}, %lane; mad.wide.u32 %p, %i, 4, %p;"
@@ -346,7 +368,8 @@ class Wgmma:
         c = words("c", d, 128 * self.count)
         c[-self.BLOCKS_OF_GROUP :] = 0
         shared = np.concatenate([words("a", a, self.A_BYTES // 4), words("b", b, self.B_BYTES // 4)], axis=1)
-        return words("registers", a, 512), shared, c
+        metadata = sparse_metadata(self.id, a, self.BLOCKS_OF_GROUP * GROUPS, 128)
+        return np.concatenate([words("registers", a, 512), metadata], axis=1), shared, c
 
     def results(self):
         operands = self.operands()
@@ -462,7 +485,28 @@ def _wgmma():
         yield Wgmma(64, ("s32", "b1", "b1"), registers=registers, tail=".and.popc")
 
 
-CASES = [*_dense(), *_sparse(), *_wmma(), *_wgmma()]
+def _sparse_wgmma():
+    for n, selector in itertools.product((8, 256), (0, 1)):
+        yield Wgmma(n, ("f32", "f16", "f16"), sparse=selector)
+        yield Wgmma(n, ("f16", "f16", "f16"), sparse=selector)
+    for swizzle, selector in itertools.product((0, 32, 64, 128), (0, 1)):
+        for a, b in itertools.product(("k", "mn"), repeat=2):
+            yield Wgmma(64, ("f32", "bf16", "bf16"), a=(swizzle, a), b=(swizzle, b), sparse=selector)
+        yield Wgmma(64, ("f32", "f16", "f16"), registers=True, b=(swizzle, "mn"), sparse=selector)
+        yield Wgmma(128, ("f32", "tf32", "tf32"), a=(swizzle, "k"), b=(swizzle, "k"), sparse=selector)
+        yield Wgmma(24, ("s32", "s8", "u8"), a=(swizzle, "k"), b=(swizzle, "k"), sparse=0)
+    for registers in (False, True):
+        yield Wgmma(64, ("f32", "f16", "f16"), registers=registers, scales=(-1, 1), sparse=1)
+        yield Wgmma(64, ("f16", "f16", "f16"), registers=registers, scales=(1, -1), add=False, sparse=0)
+        yield Wgmma(64, ("f32", "tf32", "tf32"), registers=registers, add=False, sparse=1)
+        for a, b in itertools.product(("e4m3", "e5m2"), repeat=2):
+            yield Wgmma(64, ("f32", a, b), registers=registers, sparse=0)
+            yield Wgmma(64, ("f16", a, b), registers=registers, sparse=0)
+        for a, b in itertools.product(("s8", "u8"), repeat=2):
+            yield Wgmma(64, ("s32", a, b), registers=registers, options=".satfinite", b=(128, "k"), sparse=0)
+
+
+CASES = [*_dense(), *_sparse(), *_wmma(), *_wgmma(), *_sparse_wgmma()]
 
 
 def main():

@@ -108,7 +108,8 @@ impl Grid {
             F::DeviceGetSharedMemConfig => put(1),
             F::GetDeviceCount => put(device::all().map_or(1, <[_]>::len) as i32),
             F::GetDevice => put(self.context.device),
-            F::RuntimeGetVersion => put(DRIVER_VERSION),
+            // What `libcudadevrt` of CUDA 13 returns: its version has not changed since CUDA 6.
+            F::RuntimeGetVersion => put(6000),
             F::FuncGetAttributes => self.function_attributes(to, arg(1), memory),
             F::OccupancyMaxActiveBlocksPerMultiprocessor
             | F::OccupancyMaxActiveBlocksPerMultiprocessorWithFlags => {

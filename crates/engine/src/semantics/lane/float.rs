@@ -28,16 +28,24 @@ pub fn canonical(x: f32) -> f32 {
 }
 /// Result of an invalid operation in double precision.
 pub const NAN64: u64 = 0xfff8_0000_0000_0000;
-/// Propagates NaNs as double precision does: the result is the first operand that is a NaN, made quiet, or [`NAN64`] for an
-/// invalid operation. (Observed on an H200; the PTX ISA does not specify it. Host instructions do the same, so that only
-/// results computed in integers need this function.)
+/// Propagates NaNs as double precision does: the result is the last of `sources` that is a NaN, made quiet, or [`NAN64`] for an
+/// invalid operation. An H100 prefers the second operand of `add`, `sub` and `mul`, the first of `div`, and of `fma` the second,
+/// then the third. (The PTX ISA does not specify it.)
 #[inline(always)]
 pub fn payload64<const N: usize>(x: f64, sources: [f64; N]) -> f64 {
     if !x.is_nan() {
         return x;
     }
-    let first = sources.into_iter().find(|s| s.is_nan());
-    first.map_or(f64::from_bits(NAN64), quiet64)
+    let last = sources.into_iter().rfind(|s| s.is_nan());
+    last.map_or(f64::from_bits(NAN64), quiet64)
+}
+/// The result of a host instruction with the NaN of [`payload64`], whose first source is left out. A host propagates a single NaN
+/// and, of several, one that depends on the compiler's order of operands.
+#[inline(always)]
+fn last_nan64<const N: usize>(x: f64, sources: [f64; N]) -> f64 {
+    sources
+        .into_iter()
+        .fold(x, |r, s| if s.is_nan() { quiet64(s) } else { r })
 }
 /// A NaN in double precision with the bit that makes it quiet; sign and payload stay.
 #[inline(always)]
@@ -213,25 +221,26 @@ fn extreme(a: f32, b: f32, imm: u32, greater: bool) -> f32 {
 
 fn double(i: &Instr, sources: usize) -> Option<OpFn> {
     let mode = mode(i.mods.rounding)?;
+    // The operands are followed by the order in which [`payload64`] prefers them.
     macro_rules! modes64 {
-        (|$($a:ident),*| $plain:expr, $m:ident => $any:expr) => {
+        (|$($a:ident),*| [$first:ident $(, $rest:ident)*] $plain:expr, $m:ident => $any:expr) => {
             if mode == RN {
-                lane!(|$($a: f64),*| -> f64 { $plain })
+                lane!(|$($a: f64),*| -> f64 { last_nan64($plain, [$($rest),*]) })
             } else {
-                by_mode!(mode, $m => lane!(|$($a: f64),*| -> f64 { payload64($any, [$($a),*]) }))
+                by_mode!(mode, $m => lane!(|$($a: f64),*| -> f64 { payload64($any, [$first $(, $rest)*]) }))
             }
         };
     }
     Some(match (i.op, sources) {
-        (Op::Add, 2) => modes64!(|a, b| a + b, M => rounding::add64(a, b, M)),
-        (Op::Sub, 2) => modes64!(|a, b| a - b, M => rounding::add64(a, -b, M)),
-        (Op::Mul, 2) => modes64!(|a, b| a * b, M => rounding::mul64(a, b, M)),
+        (Op::Add, 2) => modes64!(|a, b| [a, b] a + b, M => rounding::add64(a, b, M)),
+        (Op::Sub, 2) => modes64!(|a, b| [a, b] a - b, M => rounding::add64(a, -b, M)),
+        (Op::Mul, 2) => modes64!(|a, b| [a, b] a * b, M => rounding::mul64(a, b, M)),
         (Op::Fma | Op::Mad, 3) => {
-            modes64!(|a, b, c| a.mul_add(b, c), M => rounding::fma64(a, b, c, M))
+            modes64!(|a, b, c| [a, c, b] a.mul_add(b, c), M => rounding::fma64(a, b, c, M))
         }
-        (Op::Div, 2) => modes64!(|a, b| a / b, M => rounding::div64(a, b, M)),
-        (Op::Rcp, 1) => modes64!(|a| 1.0 / a, M => rounding::div64(1.0, a, M)),
-        (Op::Sqrt, 1) => modes64!(|a| a.sqrt(), M => rounding::sqrt64(a, M)),
+        (Op::Div, 2) => modes64!(|a, b| [b, a] a / b, M => rounding::div64(a, b, M)),
+        (Op::Rcp, 1) => modes64!(|a| [a] 1.0 / a, M => rounding::div64(1.0, a, M)),
+        (Op::Sqrt, 1) => modes64!(|a| [a] a.sqrt(), M => rounding::sqrt64(a, M)),
         (Op::Abs, 1) => lane!(|a: f64| -> f64 { if a.is_nan() { quiet64(a) } else { a.abs() } }),
         (Op::Neg, 1) => lane!(|a: f64| -> f64 { if a.is_nan() { quiet64(a) } else { -a } }),
         (Op::Min, 2) => lane!(|a: f64, b: f64| -> f64 { extreme64(a, b, false) }),

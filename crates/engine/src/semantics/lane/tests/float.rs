@@ -178,6 +178,21 @@ fn payloads_of_double_precision() {
         test(&text, &[one, nan], one);
     }
     for m in ["rn", "rz", "rm", "rp"] {
+        for (op, want) in [("add", 1), ("sub", 1), ("mul", 1), ("div", 0)] {
+            let text = format!("{op}.{m}.f64 %d0, %d1, %d2;");
+            for nans in [[nan, other], [other, nan]] {
+                test(&text, &nans, nans[want] | 1 << 51);
+            }
+        }
+        let third = 0x7ff8_0000_0000_0002;
+        for (operands, want) in [
+            ([nan, other, third], other | 1 << 51),
+            ([nan, other, one], other | 1 << 51),
+            ([nan, one, third], third),
+            ([one, other, third], other | 1 << 51),
+        ] {
+            test(&format!("fma.{m}.f64 %d0, %d1, %d2, %d3;"), &operands, want);
+        }
         test(&format!("add.{m}.f64 %d0, %d1, %d2;"), &[nan, one], quiet);
         test(&format!("add.{m}.f64 %d0, %d1, %d2;"), &[one, nan], quiet);
         test(

@@ -121,16 +121,8 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
         // SAFETY: `select` has chosen 32-bit slots.
         *to = unsafe { row(warp, *at) };
     }
-    let sparse;
-    let columns = match m.sparsity {
-        None => &m.columns,
-        Some(sparsity) => {
-            let metadata = &rows[operands.src.len() - 1];
-            sparse = sparsity.columns(&m.fragments[1], m.elements[1], metadata);
-            &sparse
-        }
-    };
-    let result = m.product(&rows, columns);
+    let columns = m.columns(&rows[operands.src.len() - 1]);
+    let result = m.of_registers(&rows, columns.as_deref());
     for (&at, values) in operands.dst.iter().zip(&result) {
         // SAFETY: `select` has chosen 32-bit slots.
         unsafe { set_row(warp, at, values) };
@@ -229,9 +221,19 @@ impl Multiply {
         })
     }
 
-    /// The product of a matrix A that is not sparse: the registers of D from those of A, B and C.
-    pub fn of_registers(&self, rows: &[[u32; 32]]) -> [[u32; 32]; REGISTERS] {
-        self.product(rows, &self.columns)
+    /// The registers of D from those of A, B and C. Of a sparse A, `columns` has what [`Self::columns`] returns.
+    pub fn of_registers(
+        &self,
+        rows: &[[u32; 32]],
+        columns: Option<&[u16]>,
+    ) -> [[u32; 32]; REGISTERS] {
+        self.product(rows, columns.unwrap_or(&self.columns))
+    }
+
+    /// The row of B that each element of a sparse A is multiplied with; `None` if A is not sparse.
+    pub fn columns(&self, metadata: &[u32; 32]) -> Option<Vec<u16>> {
+        let sparsity = self.sparsity?;
+        Some(sparsity.columns(&self.fragments[1], self.elements[1], metadata))
     }
 
     /// The registers of D from those of A, B and C. `columns` has the row of B that each element of A is multiplied with.
@@ -434,7 +436,7 @@ impl Multiply {
                 } else {
                     fma64(a, b, sum, mode)
                 };
-                payload64(next, [a, b, sum])
+                payload64(next, [sum, b, a])
             });
             result.push(sum.to_bits());
         }

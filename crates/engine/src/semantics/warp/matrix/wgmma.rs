@@ -1,6 +1,6 @@
 //! `wgmma`: products of the four warps of a warpgroup, of matrices in shared memory.
 //!
-//! Each warp computes 16 rows of the result, eight columns at a time, as `mma` does. A product is complete when it is issued, so
+//! Each warp computes 16 rows of the result, eight columns at a time, as `mma` and `mma.sp` do. A product is complete when it is issued, so
 //! that fences, groups and waits have nothing to do.
 
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use cupyrite_ptx::ir::{Instr, Operand, Type, Word};
 use super::super::{Detail, Operands, Selected, Warp, mask, row, row_64, set_row};
 use super::element::{Element, element_types};
 use super::multiply::{Arithmetic, Multiply, REGISTERS};
+use super::sparse::Sparsity;
 use super::{Shape, elements, first_lane, register_count, shape, slot_type, unexpected};
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::semantics::lane::{OperandRef, OperandSlot};
@@ -29,6 +30,8 @@ pub struct Warpgroup {
     sign: u32,
     /// Whether the predicate is negated that says whether to add to D.
     add_if_false: bool,
+    /// Whether A is sparse, with metadata in a register. B has then 64 bytes of a column, otherwise 32.
+    sparse: bool,
 }
 
 /// Selects the function.
@@ -46,7 +49,12 @@ pub fn select(i: &Instr) -> Option<Selected> {
     let [d, a, b, _] = element_types(i)?;
     let registers = register_count(i, 0)?;
     let a_in_registers = matches!(i.operands.get(1), Some(Operand::Vector(_)));
-    let immediates: Vec<i64> = i.operands[4.min(i.operands.len())..]
+    let sparse = i.mods.has(Word::Sp);
+    // The metadata and its selector stand before the predicate.
+    let predicate = if sparse { 5 } else { 3 };
+    let immediates: Vec<i64> = i
+        .operands
+        .get(predicate + 1..)?
         .iter()
         .map(|o| match o {
             Operand::Int(v) => Some(*v),
@@ -71,6 +79,14 @@ pub fn select(i: &Instr) -> Option<Selected> {
         Element::E4M3 | Element::E5M2 => 0x8080_8080,
         _ => 0x8000_0000,
     };
+    let sparsity = match (sparse, i.operands.get(4)) {
+        (false, _) => None,
+        (true, Some(Operand::Int(selector))) => Some(Sparsity {
+            selector: usize::try_from(*selector).ok()?,
+            group: if a == Element::TF32 { 2 } else { 4 },
+        }),
+        (true, _) => return None,
+    };
     let arithmetic = match a {
         Element::E4M3 | Element::E5M2 => Arithmetic::Coarse { step: shape.k },
         Element::Bits => Arithmetic::Count { and: true },
@@ -85,13 +101,17 @@ pub fn select(i: &Instr) -> Option<Selected> {
         k: shape.k,
     };
     let of_d = if d == Element::F16 { 2 } else { 4 };
-    let product = Multiply::new(of_warp, [d, a, b, d], [of_d, 4, 2, of_d], arithmetic, None)?;
+    let of_b = if sparse { 4 } else { 2 };
+    let product = Multiply::new(of_warp, [d, a, b, d], [of_d, 4, of_b, of_d], arithmetic, sparsity)?;
     if registers * 8 != shape.n * of_d {
         return None;
     }
     let dsts = elements(i, 0, u8::try_from(registers).ok()?, slot_type(d))?;
     let operand = |k, ty| OperandSlot::new(OperandRef::Operand(k), ty);
-    let mut srcs = vec![operand(3, Type::Pred), operand(2, Type::B64)];
+    let mut srcs = vec![operand(predicate as u8, Type::Pred), operand(2, Type::B64)];
+    if sparse {
+        srcs.push(operand(3, Type::B32));
+    }
     if a_in_registers {
         srcs.extend(elements(i, 1, 4, Type::B32)?);
     } else {
@@ -109,7 +129,8 @@ pub fn select(i: &Instr) -> Option<Selected> {
             a_in_registers,
             transposed: transposed.map(|t| t == 1),
             sign: if negative { sign } else { 0 },
-            add_if_false: matches!(i.operands.get(3), Some(Operand::NotReg(_))),
+            add_if_false: matches!(i.operands.get(predicate), Some(Operand::NotReg(_))),
+            sparse,
         })),
     })
 }
@@ -161,7 +182,7 @@ impl Matrix {
         })
     }
 
-    /// Address of 16 bytes. Of a K-major matrix: half `part` of row `along` of A, or of column `along` of B. Otherwise: the eight
+    /// Address of 16 bytes. Of a K-major matrix: part `part` of row `along` of A, or of column `along` of B. Otherwise: the eight
     /// elements from `along` on in column `part` of A, or in row `part` of B.
     fn address(&self, along: u64, part: u64) -> u64 {
         let &Self {
@@ -172,7 +193,11 @@ impl Matrix {
         } = self;
         let offset = match (self.transposed, swizzle) {
             (false, 0) => along / 8 * stride + part * leading + along % 8 * 16,
-            (false, _) => along / 8 * stride + along % 8 * swizzle + part * 16,
+            (false, _) => {
+                let of_swizzle = swizzle / 16;
+                let line = along / 8 * stride + along % 8 * swizzle;
+                line + part % of_swizzle * 16 + part / of_swizzle * leading
+            }
             (true, 0) => along / 8 * stride + part / 8 * leading + part % 8 * 16,
             (true, _) => {
                 let (unit, of_swizzle) = (along / 8, swizzle / 16);
@@ -188,11 +213,11 @@ impl Matrix {
         address ^ (address >> 7 & mask) << 4
     }
 
-    /// The rows of A, or columns of B, from `from` on: eight of them, of 32 bytes.
-    fn eight(&self, warp: &mut dyn Warp, from: u64) -> Result<[[u32; 8]; 8], Box<LaneFault>> {
-        let mut lines = [[0u32; 8]; 8];
+    /// The rows of A, or columns of B, from `from` on: eight of them, of `words` words.
+    fn eight(&self, warp: &mut dyn Warp, from: u64, words: usize) -> Result<Lines, Box<LaneFault>> {
+        let mut lines = Lines::default();
         if self.transposed {
-            for part in 0..16 {
+            for part in 0..2 * words {
                 let bits = warp.load(self.lane, self.address(from, part as u64), 16)?;
                 for (n, line) in lines.iter_mut().enumerate() {
                     let element = (bits >> (16 * n)) as u32 & 0xffff;
@@ -201,7 +226,7 @@ impl Matrix {
             }
         } else {
             for (n, line) in lines.iter_mut().enumerate() {
-                for part in 0..2 {
+                for part in 0..words / 4 {
                     let bits =
                         warp.load(self.lane, self.address(from + n as u64, part as u64), 16)?;
                     for (word, to) in line[4 * part..][..4].iter_mut().enumerate() {
@@ -214,8 +239,11 @@ impl Matrix {
     }
 }
 
+/// Eight rows of A, or columns of B. Those of a sparse product's B have 16 words, the others eight.
+type Lines = [[u32; 16]; 8];
+
 /// A register of A or B from eight lines: word `lane % 4 + 4 * part` of line `lane / 4`.
-fn register(lines: &[[u32; 8]; 8], part: usize) -> [u32; 32] {
+fn register(lines: &Lines, part: usize) -> [u32; 32] {
     std::array::from_fn(|l| lines[l / 4][l % 4 + 4 * part])
 }
 
@@ -229,13 +257,16 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
     let [add, b, rest @ ..] = &operands.src[..] else {
         return Err(unexpected());
     };
+    let (metadata, rest) = rest.split_at(usize::from(of.sparse));
     let (a, d) = rest.split_at(if of.a_in_registers { 4 } else { 1 });
     // SAFETY: `select` has chosen a predicate, and a slot of 64 bits.
     let (add, b) = unsafe { (mask(warp, *add), row_64(warp, *b)[first]) };
     let add = (add >> first & 1 != 0) != of.add_if_false;
     let [a_transposed, b_transposed] = of.transposed;
     let b = Matrix::new(b, b_transposed, first)?;
-    let mut rows = [[0; 32]; 6 + 4];
+    let registers_of_b = if of.sparse { 4 } else { 2 };
+    let at_d = 4 + registers_of_b;
+    let mut rows = [[0; 32]; 4 + 4 + 4];
     if of.a_in_registers {
         for (to, at) in rows.iter_mut().zip(a) {
             // SAFETY: `select` has chosen 32-bit slots.
@@ -246,7 +277,7 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
         let a = Matrix::new(unsafe { row_64(warp, a[0]) }[first], a_transposed, first)?;
         let from = u64::from(warp.rank() % 4) * 16;
         for half in 0..2 {
-            let lines = a.eight(warp, from + 8 * half as u64)?;
+            let lines = a.eight(warp, from + 8 * half as u64, 8)?;
             for part in 0..2 {
                 rows[half + 2 * part] = register(&lines, part);
             }
@@ -255,12 +286,16 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
     for word in rows[..4].iter_mut().flatten() {
         *word ^= of.sign;
     }
+    // SAFETY: `select` has chosen a 32-bit slot.
+    let metadata = metadata.first().map(|at| unsafe { row(warp, *at) });
+    let columns = metadata.and_then(|m| of.product.columns(&m));
     let mut results: Vec<[u32; 32]> = Vec::with_capacity(d.len());
     for (n, d) in d.chunks(of.registers_of_eight).enumerate() {
-        let lines = b.eight(warp, 8 * n as u64)?;
-        rows[4] = register(&lines, 0);
-        rows[5] = register(&lines, 1);
-        for (to, at) in rows[6..].iter_mut().zip(d) {
+        let lines = b.eight(warp, 8 * n as u64, 4 * registers_of_b)?;
+        for part in 0..registers_of_b {
+            rows[4 + part] = register(&lines, part);
+        }
+        for (to, at) in rows[at_d..].iter_mut().zip(d) {
             *to = if add {
                 // SAFETY: `select` has chosen 32-bit slots.
                 unsafe { row(warp, *at) }
@@ -268,7 +303,7 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
                 [0; 32]
             };
         }
-        let product: [[u32; 32]; REGISTERS] = of.product.of_registers(&rows);
+        let product: [[u32; 32]; REGISTERS] = of.product.of_registers(&rows, columns.as_deref());
         results.extend(&product[..d.len()]);
     }
     for (&at, values) in operands.dst.iter().zip(&results) {
