@@ -2,7 +2,9 @@
 tests/golden/random_programs.json.
 
     python tests/golden/record_random_programs.py [--count N] [--processes N] [--seconds N] [--out FILE]
+    CUPYRITE_DEVICE=cpu python tests/golden/record_random_programs.py --compare
 
+The second command runs all recorded kernels again and lists the batches whose digests differ; CI runs a part of them.
 Works with any installed `cuda.bindings`, NVIDIA's included. A kernel that fails on the GPU has no digest: the driver's compiler
 translates a few of them into accesses out of bounds.
 """
@@ -84,6 +86,22 @@ def record(count, processes, seconds):
     return found
 
 
+def compare(file):
+    """Whether all recorded kernels give the recorded digests here."""
+    golden = json.loads(file.read_text())
+    if version() != golden["version"]:
+        sys.exit("the recorded digests belong to another version of the generator: record again")
+    current()
+    singles = digests(range(len(golden["kernels"])))
+    differing = [f"kernel {i}" for i, found in enumerate(singles) if text(found) != golden["kernels"][i]]
+    for i, recorded in enumerate(golden["batches"]):
+        first = SINGLE + i * BATCH
+        if f"{fold(digests(range(first, first + BATCH))):08x}" != recorded:
+            differing.append(f"one of kernels {first} to {first + BATCH - 1}")
+    print(*differing, f"{len(differing)} differ", sep="\n")
+    return not differing
+
+
 def text(digest):
     return "failed" if digest is None else f"{digest:08x}"
 
@@ -96,7 +114,10 @@ def main():
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=480)
     parser.add_argument("--out", type=pathlib.Path, default=TESTS / "golden" / "random_programs.json")
+    parser.add_argument("--compare", action="store_true", help="compare with the recorded digests instead")
     options = parser.parse_args()
+    if options.compare:
+        sys.exit(not compare(options.out))
     if on_cpu_device() and options.out == parser.get_default("out"):
         parser.error("this process runs on the CPU device; golden values come from a GPU")
     found = record(options.count, options.processes, options.seconds)
