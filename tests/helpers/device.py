@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 from cuda.bindings import driver, nvrtc
+from cuda.pathfinder import find_static_lib
 
 from helpers import TESTS
 
@@ -87,6 +88,23 @@ def compile_cuda(source, names=(), options=(), kind="ptx", arch=None, name="test
         return bytes(code), lowered
     finally:
         check(nvrtc.nvrtcDestroyProgram(program))
+
+
+def load_with_device_runtime(source):
+    """A module whose kernels launch kernels. A GPU needs the static library of the device runtime; the CPU device has it built in."""
+    if on_cpu_device():
+        return Module.from_source(source, options=["-rdc=true"], kind="ptx")
+    code, _ = compile_cuda(source, options=["-rdc=true"], kind="cubin")
+    kinds = driver.CUjitInputType
+    state = check(driver.cuLinkCreate(0, [], []))
+    try:
+        check(driver.cuLinkAddData(state, kinds.CU_JIT_INPUT_CUBIN, code, len(code), b"test", 0, [], []))
+        library = find_static_lib("cudadevrt").encode()
+        check(driver.cuLinkAddFile(state, kinds.CU_JIT_INPUT_LIBRARY, library, 0, [], []))
+        linked, size = check(driver.cuLinkComplete(state))
+        return Module(ctypes.string_at(int(linked), size))
+    finally:
+        check(driver.cuLinkDestroy(state))
 
 
 class Module:

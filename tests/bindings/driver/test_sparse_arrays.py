@@ -168,10 +168,11 @@ def test_levels_are_mapped_by_tile_and_tail(pool, stream):
             stream,
             tiles(array, (128, 0, 0), one, pool, level=0, kind=MIPMAPPED),
             tiles(array, (0, 0, 0), one, pool, TILE, level=1, kind=MIPMAPPED),
-            tail(array, 0, TILE, pool, 2 * TILE),
         )
         == R.CUDA_SUCCESS
     )
+    # In a call of its own: driver 580 does not map a mip tail that follows levels in one list.
+    assert change(stream, tail(array, 0, TILE, pool, 2 * TILE)) == R.CUDA_SUCCESS
     synchronize()
     for n, level in enumerate(levels):
         side = 256 >> n
