@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 
 use super::calls::Status;
 use super::grid::Grid;
-use crate::driver::DRIVER_VERSION;
 use crate::driver::device::{self, attributes};
 use crate::driver::entry::errors::{self, Code};
 use crate::driver::memory::space::space;
