@@ -65,7 +65,10 @@ impl<'m> FunctionBuilder<'_, 'm> {
         let function = &self.placed.module.functions[f.0 as usize];
         let (returns, _, args) = self.call_parts(i)?;
         let expected = match kind {
-            BuiltinKind::Vprintf | BuiltinKind::SetConditional | BuiltinKind::LaunchGraph => 2,
+            BuiltinKind::Vprintf
+            | BuiltinKind::AlignedMalloc
+            | BuiltinKind::SetConditional
+            | BuiltinKind::LaunchGraph => 2,
             BuiltinKind::AssertFail => 5,
             BuiltinKind::Malloc | BuiltinKind::Free => 1,
             BuiltinKind::Runtime(f, _) => f.parameters().len(),
@@ -254,6 +257,7 @@ impl<'m> FunctionBuilder<'_, 'm> {
             callee,
             args,
             returns,
+            may_wait: true,
         })));
         self.emit(list, i)
     }

@@ -443,6 +443,7 @@ impl Action {
         match self {
             Action::Atomic(_) | Action::Mbarrier(_) | Action::Nanosleep { .. } => true,
             Action::Load(op) => op.atomic,
+            Action::Call(op) => op.may_wait,
             Action::Multimem(op) => op.kind != MultimemKind::Store,
             _ => false,
         }

@@ -385,6 +385,8 @@ pub struct CallOp {
     pub args: Vec<ArgCopy>,
     /// Copies after the return.
     pub returns: Vec<ArgCopy>,
+    /// Whether the callee, or a function that it calls, may wait for another thread.
+    pub may_wait: bool,
 }
 
 /// A function that the device provides to kernels.
@@ -396,6 +398,9 @@ pub enum BuiltinKind {
     AssertFail,
     /// `malloc(size) -> pointer`.
     Malloc,
+    /// `__cuda_syscall_aligned_malloc(size, alignment) -> pointer`, which `__nv_aligned_device_malloc` and `new` of a type with a
+    /// larger alignment than 16 bytes call.
+    AlignedMalloc,
     /// `free(pointer)`.
     Free,
     /// `cudaGraphSetConditional(handle, value)`.
@@ -413,6 +418,7 @@ impl BuiltinKind {
             "vprintf" => Self::Vprintf,
             "__assertfail" => Self::AssertFail,
             "malloc" => Self::Malloc,
+            "__cuda_syscall_aligned_malloc" => Self::AlignedMalloc,
             "free" => Self::Free,
             "cudaGraphSetConditional" => Self::SetConditional,
             "cudaGraphLaunch" => Self::LaunchGraph,

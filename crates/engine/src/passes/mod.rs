@@ -43,7 +43,7 @@ pub const PASSES: [Pass; 4] = [
     },
 ];
 
-/// Runs all passes on all functions of a kernel, and calls `after` with the name of each pass when it has run. In builds with
+/// Runs all passes on all functions of a kernel, after the one analysis of the whole kernel, and calls `after` with the name of each pass when it has run. In builds with
 /// debug assertions, such as those of the tests, the verifier runs before the first pass and after each pass.
 ///
 /// # Errors
@@ -58,6 +58,7 @@ pub fn run(
         }
     };
     check("build", kernel);
+    spin_loops::find_waiting_calls(kernel);
     for pass in &PASSES {
         for f in &mut kernel.functions {
             (pass.run)(f)?;

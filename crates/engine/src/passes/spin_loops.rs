@@ -4,10 +4,11 @@
 //! other lanes or another warp have run.
 
 use crate::build::CompileError;
-use crate::kir::{Action, Function};
+use crate::kir::{Action, Callee, Function, Kernel};
 
 /// Marks each backward branch that encloses, in layout order, an instruction that may wait for another thread
-/// ([`Action::may_wait`]): an atomic, an operation on an `mbarrier` object, a volatile or non-weak load, `nanosleep`.
+/// ([`Action::may_wait`]): an atomic, an operation on an `mbarrier` object, a volatile or non-weak load, `nanosleep`, a call of a
+/// function with one of these.
 #[allow(clippy::unnecessary_wraps, reason = "the signature of a pass")]
 pub fn mark_spin_loops(f: &mut Function) -> Result<(), CompileError> {
     // Prefix sums: instructions that may wait in all blocks before each block, then in the whole function.
@@ -25,4 +26,63 @@ pub fn mark_spin_loops(f: &mut Function) -> Result<(), CompileError> {
         }
     }
     Ok(())
+}
+
+/// Finds the calls whose callee has an instruction that may wait, or calls such a function. Any function may be called
+/// indirectly: such a call may wait.
+pub fn find_waiting_calls(kernel: &mut Kernel) {
+    let callees = |f: &Function| -> Vec<u32> {
+        let actions = f
+            .blocks
+            .iter()
+            .flat_map(|b| b.instructions.iter().map(|i| &i.action));
+        let direct = actions.filter_map(|action| match action {
+            Action::Call(op) => match op.callee {
+                Callee::Direct(n) => Some(n),
+                Callee::Indirect(..) => None,
+            },
+            _ => None,
+        });
+        direct.collect()
+    };
+    let waits = |action: &Action| match action {
+        Action::Call(op) => matches!(op.callee, Callee::Indirect(..)),
+        other => other.may_wait(),
+    };
+    let functions = &kernel.functions;
+    let mut waiting: Vec<bool> = functions
+        .iter()
+        .map(|f| {
+            let mut instructions = f.blocks.iter().flat_map(|b| &b.instructions);
+            instructions.any(|i| waits(&i.action))
+        })
+        .collect();
+    // From callees to callers.
+    let mut callers = vec![Vec::new(); functions.len()];
+    for (n, f) in functions.iter().enumerate() {
+        for callee in callees(f) {
+            callers[callee as usize].push(n);
+        }
+    }
+    let mut found: Vec<usize> = (0..functions.len()).filter(|&n| waiting[n]).collect();
+    while let Some(n) = found.pop() {
+        for &caller in &callers[n] {
+            if !waiting[caller] {
+                waiting[caller] = true;
+                found.push(caller);
+            }
+        }
+    }
+    let instructions = kernel
+        .functions
+        .iter_mut()
+        .flat_map(|f| &mut f.blocks)
+        .flat_map(|b| &mut b.instructions);
+    for instruction in instructions {
+        if let Action::Call(op) = &mut instruction.action
+            && let Callee::Direct(n) = op.callee
+        {
+            op.may_wait = waiting[n as usize];
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, `free`,
+//! Functions that the device provides to kernels: `vprintf`, `__assertfail`, `malloc`, aligned `malloc`, `free`,
 //! `cudaGraphSetConditional`, `cudaGraphLaunch`, and those of the device runtime.
 
 use std::fmt::Write as _;
@@ -23,6 +23,8 @@ use crate::runtime_calls::MAX_RUNTIME_WORDS;
 
 /// Owner number of device-side heap blocks.
 pub const HEAP_OWNER: u64 = u64::MAX;
+/// Alignment of what device-side `malloc` returns, in bytes.
+pub(super) const HEAP_ALIGNMENT: u64 = 16;
 /// Bytes that device-side `malloc` has allocated in this process.
 static HEAP_USED: AtomicU64 = AtomicU64::new(0);
 /// Maximum length of a string that a kernel passes, in bytes.
@@ -63,7 +65,11 @@ pub unsafe fn builtin<M: MemoryModel>(
                     None => u64::from(u32::MAX),
                 }
             }
-            BuiltinKind::Malloc => malloc(cx, arg(cx, w, 0)),
+            BuiltinKind::Malloc => malloc(cx, arg(cx, w, 0), HEAP_ALIGNMENT),
+            BuiltinKind::AlignedMalloc => {
+                let (size, alignment) = (arg(cx, w, 0), arg(cx, w, 1));
+                malloc(cx, size, alignment)
+            }
             BuiltinKind::Free => {
                 let at = arg(cx, w, 0);
                 if at != 0 && !free(cx, at) {
@@ -159,9 +165,9 @@ pub(super) fn free(cx: &Context<'_, impl MemoryModel>, at: u64) -> bool {
     freed.is_ok()
 }
 
-/// `malloc`; zero if the heap is exhausted.
-pub(super) fn malloc(cx: &Context<'_, impl MemoryModel>, size: u64) -> u64 {
-    if size == 0 {
+/// `malloc` and aligned `malloc`; zero if the heap is exhausted, and for an alignment that is not a power of two.
+pub(super) fn malloc(cx: &Context<'_, impl MemoryModel>, size: u64, alignment: u64) -> u64 {
+    if size == 0 || !alignment.is_power_of_two() {
         return 0;
     }
     let fits = HEAP_USED
@@ -173,11 +179,13 @@ pub(super) fn malloc(cx: &Context<'_, impl MemoryModel>, size: u64) -> u64 {
     if !fits {
         return 0;
     }
-    match cx
-        .launch
-        .space
-        .alloc_owned(size, 16, RegionKind::Internal, HEAP_OWNER, Reach::ALL)
-    {
+    match cx.launch.space.alloc_owned(
+        size,
+        alignment.max(HEAP_ALIGNMENT),
+        RegionKind::Internal,
+        HEAP_OWNER,
+        Reach::ALL,
+    ) {
         Ok(r) => r.base,
         Err(_) => {
             HEAP_USED.fetch_sub(size, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! The memory of a thread that calls the device runtime, and the calls.
 
-use super::builtins::{free, malloc, peek};
+use super::builtins::{HEAP_ALIGNMENT, free, malloc, peek};
 use super::context::{Context, fault};
 use super::memory::model::{AccessKind, AccessRequest, MemoryModel, admit};
 use super::memory::{ResolvedAddress, host, local_base, local_write_bytes, resolve};
@@ -61,7 +61,7 @@ impl<M: MemoryModel> KernelMemory for LaneMemory<'_, '_, M> {
     }
 
     fn allocate(&mut self, bytes: u64) -> u64 {
-        malloc(self.cx, bytes)
+        malloc(self.cx, bytes, HEAP_ALIGNMENT)
     }
 
     fn free(&mut self, address: u64) -> bool {

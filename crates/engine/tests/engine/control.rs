@@ -39,6 +39,44 @@ S: atom.global.cas.b32 %r5, [%rd1], 0, 1;
     assert_eq!(out.get(), [0, 512]);
 }
 
+/// The same with the atomics in functions, one of which calls the other, directly and by address. Without yielding in such loops
+/// this takes minutes.
+#[test]
+fn a_spin_lock_whose_atomic_is_in_a_function_makes_progress() {
+    let functions = "
+.func (.param .b32 r) swap(.param .b64 p, .param .b32 old, .param .b32 new)
+{ .reg .b64 %p; .reg .b32 %o, %n, %r; ld.param.u64 %p, [p]; ld.param.u32 %o, [old]; ld.param.u32 %n, [new];
+  atom.global.cas.b32 %r, [%p], %o, %n; st.param.u32 [r], %r; ret; }
+.func (.param .b32 r) lock(.param .b64 p)
+{ .reg .b64 %p; .reg .b32 %r; ld.param.u64 %p, [p];
+  { .param .b64 a; .param .b32 b, c, d; st.param.u64 [a], %p; st.param.u32 [b], 0; st.param.u32 [c], 1;
+    call (d), swap, (a, b, c); ld.param.u32 %r, [d]; }
+  st.param.u32 [r], %r; ret; }";
+    let direct = "call (d), lock, (a);";
+    let by_address = "mov.u64 %rd6, lock; call (d), %rd6, (a), prototype;";
+    for call in [direct, by_address] {
+        let body = format!(
+            "{INDEX}
+    prototype: .callprototype (.param .b32 _) _ (.param .b64 _);
+    add.s64 %rd5, %rd1, 4;
+S: {{ .param .b64 a; .param .b32 d; st.param.u64 [a], %rd1; {call} ld.param.u32 %r5, [d]; }}
+    setp.ne.u32 %p1, %r5, 0;
+    @%p1 bra S;
+    ld.volatile.global.u32 %r6, [%rd5];
+    add.u32 %r6, %r6, 1;
+    st.volatile.global.u32 [%rd5], %r6;
+    membar.gl;
+    atom.global.exch.b32 %r7, [%rd1], 0;
+    ret;"
+        );
+        let out = Buffer::zeros(2);
+        Launch::new(4, 64)
+            .run(&module(functions, 1, &body), &[out.addr])
+            .unwrap();
+        assert_eq!(out.get(), [0, 256]);
+    }
+}
+
 #[test]
 fn a_block_that_waits_for_a_later_block_yields_to_it() {
     let body = format!(

@@ -43,6 +43,38 @@ fn globals_and_constants_are_placed_and_initialized() {
     assert_eq!(image.kernels()[0].const_bytes, 8);
 }
 
+/// `new` of an over-aligned type. A request without bytes, or with an alignment that is no power of two, returns null.
+#[test]
+fn device_side_malloc_aligns() {
+    let head = "
+.extern .func (.param .b64 r) __cuda_syscall_aligned_malloc(.param .b64 n, .param .b64 alignment);
+.extern .func free(.param .b64 p);
+";
+    let body = format!(
+        "{INDEX}
+    .param .b64 n; .param .b64 a; .param .b64 p;
+    mul.wide.u32 %rd4, %r4, 100;
+    st.param.b64 [n], %rd4;
+    mov.u64 %rd5, 1; shl.b64 %rd5, %rd5, %r4;
+    setp.eq.u32 %p1, %r4, 9; @%p1 mov.u64 %rd5, 48;
+    st.param.b64 [a], %rd5;
+    call (p), __cuda_syscall_aligned_malloc, (n, a);
+    ld.param.b64 %rd7, [p];
+    rem.u64 %rd8, %rd7, %rd5; cvt.u32.u64 %r5, %rd8;
+    setp.eq.u64 %p2, %rd7, 0; @%p2 mov.u32 %r5, 1;
+    st.global.u32 [%rd3], %r5;
+    @!%p2 st.u32 [%rd7], %r5;
+    .param .b64 q; st.param.b64 [q], %rd7;
+    call free, (q);
+    ret;"
+    );
+    let out = Buffer::new(&[7; 12]);
+    Launch::new(1, 12)
+        .run(&module(head, 1, &body), &[out.addr])
+        .unwrap();
+    assert_eq!(out.get(), [1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
+}
+
 #[test]
 fn device_side_malloc_printf_and_free() {
     let head = "

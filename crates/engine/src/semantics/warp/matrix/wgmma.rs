@@ -102,7 +102,13 @@ pub fn select(i: &Instr) -> Option<Selected> {
     };
     let of_d = if d == Element::F16 { 2 } else { 4 };
     let of_b = if sparse { 4 } else { 2 };
-    let product = Multiply::new(of_warp, [d, a, b, d], [of_d, 4, of_b, of_d], arithmetic, sparsity)?;
+    let product = Multiply::new(
+        of_warp,
+        [d, a, b, d],
+        [of_d, 4, of_b, of_d],
+        arithmetic,
+        sparsity,
+    )?;
     if registers * 8 != shape.n * of_d {
         return None;
     }
