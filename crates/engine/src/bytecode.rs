@@ -75,7 +75,7 @@ pub enum InstKind {
     Ret,
     /// `exit`.
     Exit,
-    /// `trap`.
+    /// `trap`, or `brkpt` if the target is 1.
     Trap,
     /// `bar`, `barrier` ([`BarrierOp`]).
     Bar,

@@ -155,7 +155,10 @@ impl<'m> FunctionBuilder<'_, 'm> {
             }
         }
         for (k, i) in instrs.iter().enumerate() {
-            starts[k + 1] |= matches!(i.op, Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit | Op::Trap);
+            starts[k + 1] |= matches!(
+                i.op,
+                Op::Bra | Op::BrxIdx | Op::Ret | Op::Exit | Op::Trap | Op::Brkpt
+            );
         }
         if let Ok(list) = self.register_parameters(true)
             && !list.is_empty()
@@ -389,9 +392,10 @@ impl<'m> FunctionBuilder<'_, 'm> {
                 self.emit(list, i)
             }
             Op::Exit => self.emit_one(Action::Exit, i),
-            Op::Trap => self.emit_one(Action::Trap, i),
-            // A breakpoint without a debugger.
-            Op::Brkpt => Ok(()),
+            Op::Trap | Op::Brkpt => {
+                let breakpoint = i.op == Op::Brkpt;
+                self.emit_one(Action::Trap { breakpoint }, i)
+            }
             _ => Err(self.unimplemented(i)),
         }
     }

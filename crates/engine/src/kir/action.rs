@@ -102,8 +102,11 @@ pub enum Action {
     Return,
     /// `exit`.
     Exit,
-    /// `trap`.
-    Trap,
+    /// `trap`, `brkpt`.
+    Trap {
+        /// Whether it is `brkpt`, which ends a launch without a debugger (observed on an H100).
+        breakpoint: bool,
+    },
     /// `bar`, `barrier`.
     Barrier(Box<BarrierOp>),
     /// `barrier.cluster.arrive`.
@@ -407,7 +410,7 @@ macro_rules! visit {
             Action::Branch { .. }
             | Action::Return
             | Action::Exit
-            | Action::Trap
+            | Action::Trap { .. }
             | Action::ClusterArrive
             | Action::ClusterWait
             | Action::Fence => {}
@@ -434,7 +437,7 @@ impl Action {
                 | Action::BranchIndexed { .. }
                 | Action::Return
                 | Action::Exit
-                | Action::Trap
+                | Action::Trap { .. }
         )
     }
 

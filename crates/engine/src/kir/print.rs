@@ -273,7 +273,8 @@ impl Function {
             }
             Action::Return => write!(out, "return"),
             Action::Exit => write!(out, "exit"),
-            Action::Trap => write!(out, "trap"),
+            Action::Trap { breakpoint: false } => write!(out, "trap"),
+            Action::Trap { breakpoint: true } => write!(out, "brkpt"),
             Action::Barrier(op) => self.barrier(out, op),
             Action::ClusterArrive => write!(out, "barrier.cluster.arrive"),
             Action::ClusterWait => write!(out, "barrier.cluster.wait"),

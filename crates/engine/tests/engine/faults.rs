@@ -126,6 +126,17 @@ fn a_report_without_a_source_line_says_how_to_get_it() {
     assert!(!fault.report.contains("lineinfo"), "{}", fault.report);
 }
 
+#[test]
+fn a_breakpoint_without_a_debugger_ends_the_launch() {
+    let (kind, report) = kind_of("setp.eq.u32 %p1, %r3, 3; @%p1 brkpt;", 0);
+    assert_eq!(kind, FaultKind::Trap);
+    assert!(report.contains("without a debugger"), "{report}");
+    let not_reached = format!("{INDEX} setp.ne.u32 %p1, %r3, %r3; @%p1 brkpt; ret;");
+    Launch::new(1, 32)
+        .run(&module("", 1, &not_reached), &[0])
+        .unwrap();
+}
+
 fn kind_of(body: &str, arg: u64) -> (FaultKind, String) {
     let f = Launch::new(1, 32)
         .run(&module("", 1, &format!("{INDEX}{body}\n ret;")), &[arg])

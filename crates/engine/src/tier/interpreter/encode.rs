@@ -412,7 +412,10 @@ impl Encoder<'_> {
             Action::Builtin(op) => table(InstKind::Builtin, add(&mut p.builtins, *op)),
             Action::Return => Inst::new(InstKind::Ret),
             Action::Exit => Inst::new(InstKind::Exit),
-            Action::Trap => Inst::new(InstKind::Trap),
+            Action::Trap { breakpoint } => Inst {
+                target: breakpoint.into(),
+                ..Inst::new(InstKind::Trap)
+            },
             Action::Barrier(op) => table(InstKind::Bar, add(&mut p.barriers, *op)),
             Action::ClusterArrive | Action::ClusterWait => {
                 p.uses_cluster_barrier = true;

@@ -331,7 +331,11 @@ unsafe fn run_body<const V3: bool>(
                     resume_or_stop!();
                 }
                 InstKind::Trap => {
-                    let f = fault(FaultKind::Trap, active, "the kernel executed `trap`");
+                    let text = match inst.target {
+                        0 => "the kernel executed `trap`",
+                        _ => "the kernel reached a breakpoint (`brkpt`) without a debugger",
+                    };
+                    let f = fault(FaultKind::Trap, active, text);
                     return raise(cx, w, pc, &f);
                 }
                 InstKind::Bar => match block_barrier::arrive(cx, w, regs, inst, active) {
