@@ -1,10 +1,10 @@
 //! Translation of operands and of lane arithmetic.
 
-use cupyrite_ptx::ir::{Instr, Operand, RegId, Space, Special, Type, VarId};
+use cupyrite_ptx::ir::{Instr, Op, Operand, RegId, Space, Special, Type, VarId, Word};
 
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
-use crate::kir::{Action, Fixed, LaneOp, Reg, Source, Uniformity, WarpOp};
+use crate::kir::{Action, BarrierMode, BarrierOp, Fixed, LaneOp, Reg, Source, Uniformity, WarpOp};
 use crate::semantics::lane::{self, OpFn, OperandRef, OperandSlot, Selected, Slot};
 use crate::semantics::warp;
 
@@ -271,6 +271,17 @@ impl FunctionBuilder<'_, '_> {
             detail: s.detail.clone(),
         })));
         list.extend(after);
+        if i.op == Op::Wgmma && i.mods.has(Word::MmaAsync) {
+            // The warps execute their parts one by one. A warp that goes on may let others overwrite the matrices.
+            list.push(Action::Barrier(Box::new(BarrierOp {
+                mode: BarrierMode::Warpgroup,
+                id: Fixed::Frame.reg(),
+                count: None,
+                predicate: Fixed::True.reg(),
+                negated: false,
+                dst: None,
+            })));
+        }
         self.emit(list, i)
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::aligned::{Line, zeroed_lines};
 use super::block_barrier::release;
-use super::block_state::{BlockBarrier, BlockState};
+use super::block_state::{BARRIERS, BlockBarrier, BlockState};
 use super::cluster_state::{self, ClusterState};
 use super::context::Context;
 use super::lanes::lanes;
@@ -72,7 +72,7 @@ impl Block {
                 memory: zeroed_lines(shared_bytes as usize),
                 window: 0,
                 cluster: Arc::default(),
-                barriers: [BlockBarrier::default(); 16],
+                barriers: [BlockBarrier::default(); BARRIERS],
                 live_threads: 0,
                 released: false,
             },
@@ -106,7 +106,7 @@ impl Block {
     pub fn reset(&mut self, launch: &Launch<'_>, index: [u32; 3], worker: u32) {
         self.state.index = index;
         if !launch.program.barriers.is_empty() {
-            self.state.barriers = [BlockBarrier::default(); 16];
+            self.state.barriers = [BlockBarrier::default(); BARRIERS];
         }
         self.state.live_threads = launch.threads;
         self.state.released = false;

@@ -1,6 +1,6 @@
 //! `bar` and `barrier`: barriers of the warps of a block.
 
-use super::block_state::BlockBarrier;
+use super::block_state::{BARRIERS, BlockBarrier, NAMED_BARRIERS};
 use super::context::{Context, fault};
 use super::lanes::first_lane;
 use super::memory::model::MemoryModel;
@@ -33,7 +33,7 @@ pub unsafe fn arrive(
     let op = cx.program.barriers[inst.target as usize];
     let first = first_lane(active);
     // SAFETY: the operands lie in the register file.
-    let (id, count, holds) = unsafe {
+    let (mut id, mut count, holds) = unsafe {
         let read = |at: u32| *regs.add(at as usize).cast::<u32>().add(first);
         let p = *regs.add(op.predicate.at as usize).cast::<u32>();
         (
@@ -42,7 +42,13 @@ pub unsafe fn arrive(
             if op.negated { !p } else { p },
         )
     };
-    if id > 15 {
+    if op.mode == BarrierMode::Warpgroup {
+        const WARPS: u32 = 4;
+        let [x, y, z] = cx.launch.block;
+        let (group, warps) = (w.index / WARPS, (x * y * z).div_ceil(32));
+        id = NAMED_BARRIERS as u32 + group;
+        count = 32 * (warps - WARPS * group).min(WARPS);
+    } else if id as usize >= NAMED_BARRIERS {
         return Err(fault(
             FaultKind::IllegalInstruction,
             active,
@@ -59,7 +65,7 @@ pub unsafe fn arrive(
         ));
     }
     let live = cx.block.live_threads;
-    let bar = &mut cx.block.barriers[id as usize & 15];
+    let bar = &mut cx.block.barriers[id as usize % BARRIERS];
     if count != 0 {
         bar.expected = count;
         // Barriers count whole warps: lanes that do not exist or have exited count with the last ones of their warp.
@@ -85,7 +91,11 @@ pub unsafe fn arrive(
 ///
 /// # Safety
 /// `w` has a register file of `program`.
-pub unsafe fn release(program: &Program, barriers: &[BlockBarrier; 16], w: &mut Warp) -> bool {
+pub unsafe fn release(
+    program: &Program,
+    barriers: &[BlockBarrier; BARRIERS],
+    w: &mut Warp,
+) -> bool {
     let mut any = false;
     let regs = w.regs;
     for n in 0..w.fragments.len() {
@@ -93,7 +103,7 @@ pub unsafe fn release(program: &Program, barriers: &[BlockBarrier; 16], w: &mut 
         let FragmentState::Bar(id, phase) = f.state else {
             continue;
         };
-        let bar = &barriers[usize::from(id) & 15];
+        let bar = &barriers[usize::from(id) % BARRIERS];
         if bar.phase == phase {
             continue;
         }

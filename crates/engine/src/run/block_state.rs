@@ -7,6 +7,11 @@ use super::cluster_state::ClusterState;
 use crate::address_windows::cluster_block;
 use crate::fault::Coordinates;
 
+/// Barriers that programs name.
+pub const NAMED_BARRIERS: usize = 16;
+/// Those, and one for each warpgroup.
+pub const BARRIERS: usize = NAMED_BARRIERS + 8;
+
 /// A barrier of a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlockBarrier {
@@ -66,8 +71,8 @@ pub struct BlockState {
     pub window: u32,
     /// State that the blocks of the cluster share.
     pub cluster: Arc<ClusterState>,
-    /// Barriers 0 to 15.
-    pub barriers: [BlockBarrier; 16],
+    /// Barriers 0 to 15, then those of the warpgroups.
+    pub barriers: [BlockBarrier; BARRIERS],
     /// Threads that have not exited.
     pub live_threads: u32,
     /// Whether a barrier has completed since the block last released warps.

@@ -1,7 +1,7 @@
 //! `wgmma`: products of the four warps of a warpgroup, of matrices in shared memory.
 //!
-//! Each warp computes 16 rows of the result, eight columns at a time, as `mma` and `mma.sp` do. A product is complete when it is issued, so
-//! that fences, groups and waits have nothing to do.
+//! Each warp computes 16 rows of the result, eight columns at a time, as `mma` and `mma.sp` do. A product is complete when its last warp
+//! has issued it, for which the others wait, so that fences, groups and waits have nothing to do.
 
 use std::sync::Arc;
 
