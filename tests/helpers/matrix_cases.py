@@ -312,10 +312,10 @@ class Wgmma:
         swizzle, major = layout
         # The strides between tiles along the leading and the other dimension, in bytes.
         if major == "k":
-            # A sparse product reads 64 bytes of a column of B: the leading stride leads to the second of two swizzles of 32.
-            leading, stride = (
-                (128, 256) if swizzle == 0 else (8192 if swizzle == 32 and self.sparse is not None else 16, 8 * swizzle)
-            )
+            leading, stride = (128, 256) if swizzle == 0 else (16, 8 * swizzle)
+            if swizzle == 32 and self.sparse is not None:
+                # A sparse product reads 64 bytes of a column of B, of two swizzles: the leading stride lies between them.
+                leading = 8192
         else:
             leading, stride = (4096, 128) if swizzle == 0 else (16 * swizzle, 8 * swizzle)
         return leading >> 4 << 16 | stride >> 4 << 32 | self.SWIZZLES[swizzle] << 62

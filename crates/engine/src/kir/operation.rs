@@ -463,7 +463,7 @@ pub enum BarrierMode {
     RedOr,
     /// Wait; the result is the number of threads whose predicate is true.
     RedPopc,
-    /// Wait for the other warps of the warpgroup, at a barrier that programs cannot name.
+    /// Wait for the other warps of the warpgroup, at a barrier that programs cannot name: number and count are ignored.
     Warpgroup,
 }
 

@@ -16,13 +16,8 @@ const INDEX: &str = "
     add.s64 %rd3, %rd1, %rd2;
 ";
 
-#[test]
-fn a_spin_lock_within_one_warp_makes_progress() {
-    // The critical section follows the loop, so that the lowest position alone never reaches it.
-    let body = format!(
-        "{INDEX}
-    add.s64 %rd5, %rd1, 4;
-S: atom.global.cas.b32 %r5, [%rd1], 0, 1;
+/// Goes on with the loop `S` while the old value of the lock in `%r5` is not zero; then increments the word at `%rd5` and unlocks.
+const CRITICAL_SECTION: &str = "
     setp.ne.u32 %p1, %r5, 0;
     @%p1 bra S;
     ld.volatile.global.u32 %r6, [%rd5];
@@ -30,7 +25,16 @@ S: atom.global.cas.b32 %r5, [%rd1], 0, 1;
     st.volatile.global.u32 [%rd5], %r6;
     membar.gl;
     atom.global.exch.b32 %r7, [%rd1], 0;
-    ret;"
+    ret;";
+
+#[test]
+fn a_spin_lock_within_one_warp_makes_progress() {
+    // The critical section follows the loop, so that the lowest position alone never reaches it.
+    let body = format!(
+        "{INDEX}
+    add.s64 %rd5, %rd1, 4;
+S: atom.global.cas.b32 %r5, [%rd1], 0, 1;
+    {CRITICAL_SECTION}"
     );
     let out = Buffer::zeros(2);
     Launch::new(8, 64)
@@ -60,14 +64,7 @@ fn a_spin_lock_whose_atomic_is_in_a_function_makes_progress() {
     prototype: .callprototype (.param .b32 _) _ (.param .b64 _);
     add.s64 %rd5, %rd1, 4;
 S: {{ .param .b64 a; .param .b32 d; st.param.u64 [a], %rd1; {call} ld.param.u32 %r5, [d]; }}
-    setp.ne.u32 %p1, %r5, 0;
-    @%p1 bra S;
-    ld.volatile.global.u32 %r6, [%rd5];
-    add.u32 %r6, %r6, 1;
-    st.volatile.global.u32 [%rd5], %r6;
-    membar.gl;
-    atom.global.exch.b32 %r7, [%rd1], 0;
-    ret;"
+    {CRITICAL_SECTION}"
         );
         let out = Buffer::zeros(2);
         Launch::new(4, 64)
