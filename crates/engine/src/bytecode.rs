@@ -5,17 +5,19 @@
 //! their registers share one register file. The operations of KIR are the same here, with the byte offset of a slot in
 //! place of the index of a virtual register.
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use cupyrite_ptx::ir::{ShflMode, VoteMode};
 
 use crate::build::{PaddedVariable, PlacedVariable};
+use crate::executable_memory::ExecutableMemory;
 use crate::kir::{
     Address, ArgCopy, AtomicOp, BarrierOp, BuiltinOp, BulkOp, CopyOp, MbarrierOp, MemOp,
     MultimemOp, Origin, ReduxOp, TensorMapOp, TexOp,
 };
 use crate::register_file::{RegisterFile, SaveSet, fixed};
-use crate::semantics::lane::{OpArgs, OpFn};
+use crate::semantics::lane::{OpArgs, OpFn, Slot, VectorOp};
 use crate::semantics::warp::{Operands, WarpFn};
 
 /// The action of the interpreter for an instruction. A bracketed type describes the operation further; [`Inst::target`]
@@ -113,6 +115,8 @@ pub enum InstKind {
     StackSave,
     /// `stackrestore`.
     StackRestore,
+    /// Runs machine code from here on; `target` indexes the entries of the [machine code](NativeCode).
+    Native,
 }
 
 /// Flag: the instruction is guarded.
@@ -216,6 +220,98 @@ pub struct FunctionEntry {
     pub name: String,
 }
 
+/// A register that an instruction reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedOperand {
+    /// Location of its slot.
+    pub at: u32,
+    /// Shape of the slot.
+    pub slot: Slot,
+    /// Whether the instruction writes it.
+    pub written: bool,
+}
+
+/// The registers of each instruction, without its guard: sources, then destinations.
+#[derive(Debug, Default)]
+pub struct OperandTable {
+    ends: Vec<u32>,
+    list: Vec<PlacedOperand>,
+}
+
+impl OperandTable {
+    /// Appends the registers of the next instruction.
+    pub fn push(&mut self, operands: &[PlacedOperand]) {
+        self.list.extend_from_slice(operands);
+        self.ends.push(self.list.len() as u32);
+    }
+
+    /// The registers of the instruction at `pc`.
+    pub fn of(&self, pc: u32) -> &[PlacedOperand] {
+        let start = match pc.checked_sub(1) {
+            Some(before) => self.ends[before as usize],
+            None => 0,
+        };
+        &self.list[start as usize..self.ends[pc as usize] as usize]
+    }
+}
+
+/// Where machine code begins that stands for the instructions from a position on.
+#[derive(Clone, Copy, Debug)]
+pub struct NativeEntry {
+    /// The function that enters it.
+    pub enter: u64,
+    /// Its address for all lanes of a chunk.
+    pub full: u64,
+    /// Its address for a part of them; zero if there is none.
+    pub masked: u64,
+    /// Index in [`NativeCode::blocks`] of the blocks of its function.
+    pub blocks: u32,
+}
+
+/// Machine code of a kernel.
+#[derive(Debug)]
+pub struct NativeCode {
+    /// The bytecode, with [`InstKind::Native`] where machine code begins.
+    pub code: Vec<Inst>,
+    /// The entries.
+    pub entries: Vec<NativeEntry>,
+    /// The addresses of the blocks at which lanes can wait, function by function.
+    pub blocks: Vec<u64>,
+    /// Their positions.
+    pub positions: Vec<u32>,
+    /// Keeps the machine code.
+    #[expect(dead_code, reason = "addresses lead into it")]
+    pub memory: ExecutableMemory,
+}
+
+/// The machine code of a kernel, once it has been compiled.
+#[derive(Debug, Default)]
+pub struct NativeSlot {
+    code: OnceLock<Option<NativeCode>>,
+    /// Nanoseconds that launches have taken in the interpreter.
+    pub interpreted: AtomicU64,
+}
+
+impl NativeSlot {
+    /// The machine code; `None` if there is none, or none yet.
+    pub fn get(&self) -> Option<&NativeCode> {
+        self.code.get()?.as_ref()
+    }
+
+    /// Whether the kernel has been compiled, with or without success.
+    pub fn is_decided(&self) -> bool {
+        self.code.get().is_some()
+    }
+
+    /// The machine code, which `compile` makes if nothing has tried to before.
+    pub fn get_or_compile(
+        &self,
+        compile: impl FnOnce() -> Option<NativeCode>,
+    ) -> Option<&NativeCode> {
+        self.code.get_or_init(compile).as_ref()
+    }
+}
+
 /// A compiled kernel.
 #[derive(Debug)]
 pub struct Program {
@@ -223,6 +319,12 @@ pub struct Program {
     pub name: String,
     /// Instructions of the kernel and of every function that it can reach.
     pub code: Vec<Inst>,
+    /// The lane function of each instruction as data, if it has one and compilers know it.
+    pub vector_ops: Vec<Option<VectorOp>>,
+    /// The registers of each instruction.
+    pub operands: OperandTable,
+    /// The machine code of the kernel, if there is any.
+    pub native: NativeSlot,
     /// Of each instruction, the index of its origin.
     pub origin_of: Vec<u32>,
     /// The instructions of the PTX.

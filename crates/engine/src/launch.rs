@@ -6,6 +6,8 @@ use crate::load::Kernel;
 use crate::run::grid::{refuse, run_grid};
 use crate::run::{Bounds, LaunchConfig, MemoryModel};
 use crate::tier::Interpreter;
+#[cfg(target_arch = "x86_64")]
+use crate::tier::native;
 
 /// Runs a kernel on the calling thread and on the thread pool, and returns when the grid has completed.
 ///
@@ -73,5 +75,18 @@ fn run<M: MemoryModel>(
             kernel.param_bytes
         )));
     }
-    run_grid::<Interpreter, M>(program, kernel.space(), config, cluster, model)
+    #[cfg(target_arch = "x86_64")]
+    if !M::CHECKS {
+        let warps = threads.unwrap_or(0).div_ceil(32);
+        let grid = config.grid.iter();
+        let warps = grid.fold(warps, |n, &d| n.saturating_mul(d.into()));
+        native::before_launch(program, warps);
+    }
+    let start = std::time::Instant::now();
+    let result = run_grid::<Interpreter, M>(program, kernel.space(), config, cluster, model);
+    #[cfg(target_arch = "x86_64")]
+    if !M::CHECKS {
+        native::after_launch(program, start.elapsed());
+    }
+    result
 }

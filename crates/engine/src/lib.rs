@@ -15,6 +15,7 @@ mod compile;
 pub mod conditions;
 mod cpu_features;
 pub mod dump;
+mod executable_memory;
 mod fault;
 mod fault_report;
 mod kir;

@@ -57,3 +57,31 @@ pub fn memory() -> Result<Option<u64>, InvalidSetting> {
         text.parse().ok().filter(|&n| n > 0)
     })
 }
+
+/// How kernels are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TierSetting {
+    /// By the interpreter.
+    Interpreter,
+    /// By machine code from the first launch on.
+    Compiler,
+    /// By the interpreter first, and by machine code if they run long.
+    Automatic,
+}
+
+/// `CUPYRITE_CPU_TIER`: how kernels are executed.
+///
+/// # Errors
+/// The value is not `1`, `2` or `auto`.
+pub fn tier() -> Result<Option<TierSetting>, InvalidSetting> {
+    read(
+        "CUPYRITE_CPU_TIER",
+        "`1`, `2` or `auto`",
+        |text| match text {
+            "1" => Some(TierSetting::Interpreter),
+            "2" => Some(TierSetting::Compiler),
+            "auto" => Some(TierSetting::Automatic),
+            _ => None,
+        },
+    )
+}

@@ -15,10 +15,12 @@ const BENCHMARKS: &[(&str, &str)] = &[
     ("pathfinder", "benches/pathfinder/pathfinder.py"),
     ("calls", "benches/bindings/calls.py"),
     ("raising", "benches/bindings/raising.py"),
-    ("saxpy_cpu", "benches/cpu_device/saxpy_cpu.py"),
+    ("kernels", "benches/cpu_device/kernels.py"),
 ];
 /// The quick selection that runs with `CUPYRITE_STRICT_ABI=1`: files that carry the marker.
 const STRICT_ABI_TESTS: &[&str] = &["tests/bindings", "tests/core", "-m", "strict_abi"];
+/// Makes the CPU device compile every kernel to machine code, if the processor has what that needs.
+const COMPILER: (&str, &str) = ("CUPYRITE_CPU_TIER", "2");
 /// Processes of pytest, at most: in each of them, kernels on the CPU device use every processor.
 const MOST_WORKERS: usize = 8;
 /// Seconds that `cargo xtask fuzz` runs.
@@ -53,8 +55,9 @@ pub fn test(rest: &[&str]) -> Result<(), Error> {
 
 fn rust_tests(rest: &[&str]) -> Result<(), Error> {
     let env = Env::ready()?;
-    loud(rust_runner(&env).args(rest))?;
+    loud(rust_runner(&env, &["--workspace"]).args(rest))?;
     if rest.is_empty() {
+        loud(rust_runner(&env, &["--package=cupyrite-engine"]).env(COMPILER.0, COMPILER.1))?;
         loud(cargo_in(&env).args(["test", "--workspace", "--doc"]))?;
         extension_tests(&env)?;
     }
@@ -70,14 +73,15 @@ fn cargo_in(env: &Env) -> Command {
     on_cpu_device(command)
 }
 
-/// The Rust tests but those of the documentation.
-fn rust_runner(env: &Env) -> Command {
+/// The Rust tests of these packages but those of the documentation.
+fn rust_runner(env: &Env, packages: &[&str]) -> Command {
     let nextest = output(cargo().args(["nextest", "--version"])).is_ok();
     let mut command = cargo_in(env);
     command.args(match nextest {
-        true => ["nextest", "run", "--workspace", "--no-fail-fast"],
-        false => ["test", "--workspace", "--all-targets", "--no-fail-fast"],
+        true => ["nextest", "run", "--no-fail-fast"],
+        false => ["test", "--all-targets", "--no-fail-fast"],
     });
+    command.args(packages);
     command
 }
 
@@ -127,7 +131,12 @@ fn env_with_wheel<'w, 'a>(rest: &'w [&'a str]) -> Result<(Env, &'w [&'a str]), E
 
 fn python_tests(rest: &[&str]) -> Result<(), Error> {
     let (env, rest) = env_with_wheel(rest)?;
-    loud(pytest(&env, rest).args(rest))
+    loud(pytest(&env, rest).args(rest))?;
+    if rest.is_empty() {
+        let mut compiled = pytest(&env, rest);
+        loud(compiled.arg("tests/cpu_device").env(COMPILER.0, COMPILER.1))?;
+    }
+    Ok(())
 }
 
 /// pytest on the CPU device: the whole suite on all processors, chosen tests (words) in one process, where `--pdb` works.
@@ -146,7 +155,7 @@ fn pytest(env: &Env, rest: &[&str]) -> Command {
 /// documentation's examples, and without tests that are marked slow.
 fn quick_tests() -> Result<(), Error> {
     let env = Env::ready()?;
-    loud(&mut rust_runner(&env))?;
+    loud(&mut rust_runner(&env, &["--workspace"]))?;
     env.debug_wheel()?;
     loud(pytest(&env, &[]).args(["-m", "not slow and not installation"]))
 }

@@ -5,7 +5,7 @@ use cupyrite_ptx::ir::{Instr, Op, Operand, RegId, Space, Special, Type, VarId, W
 use super::function::FunctionBuilder;
 use super::placed::CompileError;
 use crate::kir::{Action, BarrierMode, BarrierOp, Fixed, LaneOp, Reg, Source, Uniformity, WarpOp};
-use crate::semantics::lane::{self, OpFn, OperandRef, OperandSlot, Selected, Slot};
+use crate::semantics::lane::{self, OpFn, OperandRef, OperandSlot, Selected, Slot, VectorOp};
 use crate::semantics::warp;
 
 /// Shape of a special register.
@@ -55,13 +55,21 @@ fn special_uniformity(s: Special) -> Option<Uniformity> {
 }
 
 /// An action that copies between registers of different shape.
-fn resize(run: OpFn, from: Reg, to: Reg) -> Action {
+fn resize(run: OpFn, from: Reg, to: Reg, signed: bool) -> Action {
+    let narrow =
+        matches!(from.slot, Slot::R32 | Slot::R64) && matches!(to.slot, Slot::R32 | Slot::R64);
     Action::Lanes(LaneOp {
         run,
         dst: [Some(to), None, None, None],
         src: [Some(from), None, None, None],
         imm: 0,
         op: None,
+        vector: narrow.then_some(VectorOp::Extend {
+            bits: 32,
+            signed,
+            from: from.slot,
+            to: to.slot,
+        }),
     })
 }
 
@@ -136,7 +144,7 @@ impl FunctionBuilder<'_, '_> {
             return Err(self.error("the register has the wrong width"));
         };
         let resized = self.temporary(slot);
-        out.push(resize(run, reg, resized));
+        out.push(resize(run, reg, resized, ty.is_signed()));
         Ok(resized)
     }
 
@@ -195,7 +203,7 @@ impl FunctionBuilder<'_, '_> {
             return Err(self.error("the destination register has the wrong width"));
         };
         let written = self.temporary(slot);
-        Ok((written, Some(resize(run, written, reg))))
+        Ok((written, Some(resize(run, written, reg, signed))))
     }
 
     /// A lane-arithmetic instruction with the conversions of width that it needs.
@@ -208,6 +216,7 @@ impl FunctionBuilder<'_, '_> {
             src: [None; 4],
             imm: s.imm,
             op: Some((i.op, i.types.first().copied().unwrap_or(Type::B32))),
+            vector: lane::vector_op(i),
         };
         let fixed = |p: &OperandSlot| match p.operand {
             OperandRef::Carry => Some(Fixed::Carry.reg()),

@@ -10,7 +10,7 @@ use super::operation::{
     CopyOp, MbarrierOp, MemOp, MultimemKind, MultimemOp, ReduxOp, TensorMapOp, TexOp, WarpOp,
 };
 use super::register::Reg;
-use crate::semantics::lane::OpFn;
+use crate::semantics::lane::{OpFn, VectorOp};
 
 /// Whether an instruction reads or writes an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct LaneOp {
     /// The opcode that it stands for, and the first type of the instruction; `None` for a copy between slots of different
     /// shape.
     pub op: Option<(Op, Type)>,
+    /// The function as data, if compilers know it.
+    pub vector: Option<VectorOp>,
 }
 
 impl fmt::Debug for LaneOp {

@@ -4,17 +4,39 @@
 //! other lanes or another warp have run.
 
 use crate::build::CompileError;
-use crate::kir::{Action, Callee, Function, Kernel};
+use crate::kir::{Action, Callee, Function, Kernel, Role};
+
+/// The registers that instructions of a function read.
+fn read_registers(f: &Function) -> Vec<bool> {
+    let mut read = vec![false; f.registers.len()];
+    for i in f.instructions() {
+        i.guard
+            .iter()
+            .for_each(|g| read[g.predicate.at as usize] = true);
+        i.action
+            .for_each(&mut |role, r| read[r.at as usize] |= role == Role::Read);
+    }
+    read
+}
+
+/// Whether an action may wait for another thread. An atomic whose result nothing reads tells the thread nothing.
+fn may_wait(action: &Action, read: &[bool]) -> bool {
+    match action {
+        Action::Atomic(op) => op.dst.iter().any(|r| read[r.at as usize]),
+        other => other.may_wait(),
+    }
+}
 
 /// Marks each backward branch that encloses, in layout order, an instruction that may wait for another thread
-/// ([`Action::may_wait`]): an atomic, an operation on an `mbarrier` object, a volatile or non-weak load, `nanosleep`, a call of a
+/// ([`Action::may_wait`]): an atomic with a result, an operation on an `mbarrier` object, a volatile or non-weak load, `nanosleep`, a call of a
 /// function with one of these.
 #[allow(clippy::unnecessary_wraps, reason = "the signature of a pass")]
 pub fn mark_spin_loops(f: &mut Function) -> Result<(), CompileError> {
     // Prefix sums: instructions that may wait in all blocks before each block, then in the whole function.
     let mut before = vec![0usize];
+    let read = read_registers(f);
     for b in &f.blocks {
-        let own = b.instructions.iter().filter(|i| i.action.may_wait());
+        let own = b.instructions.iter().filter(|i| may_wait(&i.action, &read));
         before.push(before[before.len() - 1] + own.count());
     }
     for (n, b) in f.blocks.iter_mut().enumerate() {
@@ -45,16 +67,16 @@ pub fn find_waiting_calls(kernel: &mut Kernel) {
         });
         direct.collect()
     };
-    let waits = |action: &Action| match action {
+    let waits = |action: &Action, read: &[bool]| match action {
         Action::Call(op) => matches!(op.callee, Callee::Indirect(..)),
-        other => other.may_wait(),
+        other => may_wait(other, read),
     };
     let functions = &kernel.functions;
     let mut waiting: Vec<bool> = functions
         .iter()
         .map(|f| {
-            let mut instructions = f.blocks.iter().flat_map(|b| &b.instructions);
-            instructions.any(|i| waits(&i.action))
+            let read = read_registers(f);
+            f.instructions().any(|i| waits(&i.action, &read))
         })
         .collect();
     // From callees to callers.

@@ -1,21 +1,23 @@
 //! A block: its warps and register files. The worker that runs its cluster runs it, and a block can yield to another.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::aligned::{Line, zeroed_lines};
 use super::block_barrier::release;
-use super::block_state::{BARRIERS, BlockBarrier, BlockState};
+use super::block_state::{BARRIERS, BlockBarrier, BlockState, NAMED_BARRIERS};
 use super::cluster_state::{self, ClusterState};
 use super::context::Context;
 use super::lanes::lanes;
 use super::launch_state::Launch;
 use super::memory::model::MemoryModel;
-use super::tier::{Tier, WarpStop};
+use super::tier::{Tier, Together, WarpStop};
 use super::warp::{FragmentState, Warp};
 use super::worker::WorkerState;
-use crate::bytecode::Program;
+use crate::bytecode::{GUARDED, Inst, InstKind, Program};
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
+use crate::kir::BarrierMode;
 use crate::register_file::run_prologue;
 
 /// How a block stopped.
@@ -55,6 +57,8 @@ pub struct Block {
     sleeping: u32,
     /// When the first of them wakes.
     wake_time: Option<Instant>,
+    /// Whether none of its warps has run.
+    fresh: bool,
     /// The warp that runs next, if it is runnable.
     turn: u32,
     /// The phase of the cluster's barrier up to which warps have been released.
@@ -84,6 +88,7 @@ impl Block {
             runnable: 0,
             sleeping: 0,
             wake_time: None,
+            fresh: false,
             turn: 0,
             cluster_phase: 0,
         }
@@ -134,6 +139,7 @@ impl Block {
         self.sleeping = 0;
         self.wake_time = None;
         self.turn = 0;
+        self.fresh = true;
         self.cluster_phase = 0;
         let program = launch.program;
         if program.file.block_to > program.file.block_from {
@@ -200,6 +206,9 @@ impl Block {
     ) -> BlockStop {
         let program: &Program = launch.program;
         let mut spins = 0u32;
+        if let Some(stop) = self.start_together::<T, M>(launch, worker, model) {
+            return stop;
+        }
         loop {
             if program.uses_cluster_barrier && self.release_cluster() {
                 spins = 0;
@@ -262,10 +271,186 @@ impl Block {
             if self.state.released {
                 self.release(program);
                 spins = 0;
+                if let Some(stop) = self.go_on_together::<T, M>(launch, worker, model) {
+                    return stop;
+                }
             }
             if spins > self.runnable.count_ones() {
                 return BlockStop::Yield;
             }
+        }
+    }
+
+    /// Runs the warps of a block that has not started, as far as they stay together. Returns how the block stopped, if it has.
+    fn start_together<T: Tier, M: MemoryModel>(
+        &mut self,
+        launch: &Launch<'_>,
+        worker: &mut WorkerState<M>,
+        model: &M,
+    ) -> Option<BlockStop> {
+        let program = launch.program;
+        if !std::mem::take(&mut self.fresh)
+            || !T::runs_together::<M>(program)
+            || program.uses_cluster_barrier
+            || self.warps.iter().any(|w| w.calls.is_some())
+        {
+            return None;
+        }
+        if !program.barriers.is_empty() || program.uses_warp_id {
+            for n in 0..self.warps.len() {
+                self.assign_file(launch, n);
+                self.warps[n].begin(program, launch);
+            }
+            return self.run_together::<T, M>(launch, worker, model, 0..launch.warps as usize);
+        }
+        // Warps that never wait for each other use the same register file, one after the other.
+        let mut first = 0;
+        let mut interpreted = false;
+        while first < self.warps.len() {
+            self.assign_file(launch, first);
+            let (file, regs) = (self.warps[first].file, self.warps[first].regs);
+            for w in &mut self.warps[first..] {
+                (w.file, w.regs) = (file, regs);
+            }
+            let mut cx = Context {
+                launch,
+                program,
+                block: &mut self.state,
+                worker,
+                warp: first as u32,
+                model,
+            };
+            // SAFETY: the warps belong to this block, have not started, and have a register file of the program.
+            let (ended, other) = unsafe { T::run_in_turn(&mut cx, &mut self.warps[first..]) };
+            self.retire(first..first + ended);
+            first += ended;
+            if !other {
+                // The rest is not started: it gets register files of its own.
+                self.free.push(file);
+                break;
+            }
+            self.warps[first].begin(program, launch);
+            first += 1;
+            interpreted = true;
+        }
+        let all = first == self.warps.len() && !interpreted;
+        all.then_some(BlockStop::Done)
+    }
+
+    /// Retires warps all of whose live lanes exit.
+    fn retire(&mut self, range: Range<usize>) {
+        for n in range {
+            let w = &mut self.warps[n];
+            self.state.live_threads -= w.live.count_ones();
+            w.live = 0;
+            w.mask = 0;
+            self.runnable &= !(1 << n);
+        }
+    }
+
+    /// Runs the warps together again if all of them are at the same instruction, after a barrier.
+    fn go_on_together<T: Tier, M: MemoryModel>(
+        &mut self,
+        launch: &Launch<'_>,
+        worker: &mut WorkerState<M>,
+        model: &M,
+    ) -> Option<BlockStop> {
+        let program = launch.program;
+        if !T::runs_together::<M>(program) || program.uses_cluster_barrier || self.sleeping != 0 {
+            return None;
+        }
+        let mut at = None;
+        for w in &mut self.warps {
+            if w.live == 0 {
+                continue;
+            }
+            let together = w.calls.is_none() && w.started && w.assemble();
+            if !together || *at.get_or_insert(w.pc) != w.pc {
+                return None;
+            }
+        }
+        self.run_together::<T, M>(launch, worker, model, 0..launch.warps as usize)
+    }
+
+    /// Runs these warps, all of whose live lanes are at the same instruction, until they part. Returns how the block stopped, if
+    /// these warps have nothing left to do.
+    fn run_together<T: Tier, M: MemoryModel>(
+        &mut self,
+        launch: &Launch<'_>,
+        worker: &mut WorkerState<M>,
+        model: &M,
+        range: Range<usize>,
+    ) -> Option<BlockStop> {
+        let program = launch.program;
+        let first = self.warps[range.clone()].iter().find(|w| w.live != 0)?;
+        let mut at = first.pc;
+        let mut again = false;
+        loop {
+            let mut cx = Context {
+                launch,
+                program,
+                block: &mut self.state,
+                worker,
+                warp: range.start as u32,
+                model,
+            };
+            // SAFETY: the warps belong to this block and have register files of the program and no fragments.
+            let together =
+                unsafe { T::run_together(&mut cx, &mut self.warps[range.clone()], at, again) };
+            again = true;
+            match together {
+                Together::At(pc) => at = pc,
+                Together::Parted => return None,
+                Together::Stopped => return Some(BlockStop::Fault),
+            }
+            let inst = &program.code[at as usize];
+            if inst.kind == InstKind::Ret && inst.flags & GUARDED == 0 {
+                for w in &self.warps[range.clone()] {
+                    if w.live != 0 {
+                        self.free.push(w.file);
+                    }
+                }
+                self.retire(range);
+                return Some(BlockStop::Done);
+            }
+            if !self.pass_barrier(program, inst, &range) {
+                break;
+            }
+            at += 1;
+        }
+        for w in &mut self.warps[range] {
+            w.pc = at;
+            w.mask = w.live;
+        }
+        None
+    }
+
+    /// Completes the barrier of an instruction at which all threads of the block have arrived, and returns whether it is such a
+    /// one.
+    fn pass_barrier(&mut self, program: &Program, inst: &Inst, range: &Range<usize>) -> bool {
+        if inst.kind != InstKind::Bar || inst.flags & GUARDED != 0 {
+            return false;
+        }
+        let op = &program.barriers[inst.target as usize];
+        let uniform = op.id.at >= program.file.block_from;
+        if op.mode != BarrierMode::Sync || op.count.is_some() || !uniform {
+            return false;
+        }
+        let live = self.warps[range.clone()]
+            .iter()
+            .map(|w| w.live.count_ones());
+        if live.sum::<u32>() != self.state.live_threads {
+            return false;
+        }
+        let regs = self.warps[range.start].regs;
+        // SAFETY: the operand is a 32-bit slot of the register file.
+        let id = unsafe { *regs.add(op.id.at as usize).cast::<u32>() } as usize;
+        match self.state.barriers[..NAMED_BARRIERS].get_mut(id) {
+            Some(b) if b.arrived == 0 => {
+                b.pass();
+                true
+            }
+            _ => false,
         }
     }
 

@@ -30,6 +30,11 @@ pub struct BlockBarrier {
 }
 
 impl BlockBarrier {
+    /// Completes a phase at which all threads have arrived at once.
+    pub fn pass(&mut self) {
+        self.complete();
+    }
+
     fn complete(&mut self) {
         self.phase = self.phase.wrapping_add(1);
         self.result = (self.holds, self.voted);

@@ -11,7 +11,7 @@ use super::aligned::zeroed_lines;
 use super::block::BlockStop;
 use super::cluster::Cluster;
 use super::launch_config::LaunchConfig;
-use super::launch_state::{GraphLauncher, Launch};
+use super::launch_state::{GraphLauncher, Launch, thread_indices};
 use super::memory::host;
 use super::memory::model::MemoryModel;
 use super::thread_pool;
@@ -71,6 +71,7 @@ impl Scheduler<'_> {
         let launch = &self.launch;
         let mut spare: Option<Box<Cluster>> = None;
         let (mut from, mut to) = (0, 0);
+        let mut is_first = true;
         // Clusters that this worker has found asleep since it last ran one, and when the first of them wakes.
         let mut asleep: (usize, Option<Instant>) = (0, None);
         loop {
@@ -78,6 +79,10 @@ impl Scheduler<'_> {
                 return;
             }
             let mut cluster = None;
+            if from == to && !is_first {
+                T::during_launch::<M>(launch.program, launch.start);
+            }
+            is_first = false;
             if from == to
                 && (self.cooperative || self.waiting.load(Ordering::Relaxed) < self.resident)
             {
@@ -379,6 +384,7 @@ pub fn run_grid<T: Tier, M: MemoryModel>(
         block: config.block,
         threads,
         warps,
+        thread_indices: thread_indices(config.block, warps),
         shared_bytes: shared,
         local_bytes: needed.min(MAX_LOCAL),
         stack_limit: config.local_limit,
@@ -389,6 +395,7 @@ pub fn run_grid<T: Tier, M: MemoryModel>(
         references: config.references,
         viewer: config.viewer.clone(),
         template,
+        start: Instant::now(),
         params,
         cancel: config.cancel,
         stopped: AtomicBool::new(false),

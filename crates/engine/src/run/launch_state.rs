@@ -2,12 +2,14 @@
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use cupyrite_ptx::ir::Special;
 use parking_lot::Mutex;
 
 use super::aligned::Line;
 use super::block_state::BlockState;
+use super::lanes::LANES;
 use crate::bytecode::Program;
 use crate::fault::{Fault, FaultDetail, FaultKind, FaultPlace, LaneFault};
 use crate::fault_report::{report, source_line};
@@ -40,6 +42,35 @@ pub trait GraphLauncher: Sync {
     fn current(&self) -> u64;
 }
 
+/// The thread indices of a warp along one axis.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub struct ThreadIndices(pub [u32; LANES]);
+
+/// The thread indices of the warps of a block of these dimensions.
+pub fn thread_indices(block: [u32; 3], warps: u32) -> Vec<[ThreadIndices; 3]> {
+    let [x, y, _] = block.map(|n| n.max(1));
+    let of_warp = |warp: u32| {
+        let mut axes = [ThreadIndices([0; LANES]); 3];
+        let first = 32 * warp;
+        let mut at = [first % x, first / x % y, first / x / y];
+        for l in 0..LANES {
+            for (axis, at) in axes.iter_mut().zip(at) {
+                axis.0[l] = at;
+            }
+            at[0] += 1;
+            if at[0] == x {
+                at = [0, at[1] + 1, at[2]];
+            }
+            if at[1] == y {
+                at = [at[0], 0, at[2] + 1];
+            }
+        }
+        axes
+    };
+    (0..warps).map(of_warp).collect()
+}
+
 /// A launch in progress, shared by its workers.
 pub struct Launch<'a> {
     /// The program.
@@ -60,6 +91,8 @@ pub struct Launch<'a> {
     pub threads: u32,
     /// Warps of a block.
     pub warps: u32,
+    /// The thread indices of each warp, for each axis.
+    pub thread_indices: Vec<[ThreadIndices; 3]>,
     /// Shared memory of a block in bytes.
     pub shared_bytes: u32,
     /// Local memory of a thread in bytes.
@@ -80,6 +113,8 @@ pub struct Launch<'a> {
     pub viewer: Viewer,
     /// Initial contents of the register files.
     pub template: Vec<Line>,
+    /// When it began.
+    pub start: Instant,
     /// Address and size of the parameter bank.
     pub params: (u64, u64),
     /// Set by another thread to cancel the launch.

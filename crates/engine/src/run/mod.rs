@@ -21,10 +21,12 @@ pub mod grid;
 mod kernel_memory;
 pub mod lanes;
 mod launch_config;
-mod launch_state;
+pub mod launch_state;
 pub mod mbarrier;
 pub mod memory;
 pub mod multimem;
+#[cfg(target_arch = "x86_64")]
+pub mod native_context;
 mod printf;
 pub mod tensor_map;
 pub mod texture;

@@ -3,11 +3,13 @@
 //! The trait is declared here, where it is called, so that this folder does not depend on the tiers.
 
 use std::fmt;
+use std::time::Instant;
 
 use super::context::Context;
 use super::memory::model::MemoryModel;
 use super::warp::Warp;
 use crate::build::{CompileError, PlacedModule};
+use crate::bytecode::Program;
 use crate::kir::Kernel;
 use crate::passes::register_allocation::Allocation;
 
@@ -31,6 +33,45 @@ pub trait Tier {
     /// # Safety
     /// The warp has a register file of the kernel's size and belongs to the block of `cx`.
     unsafe fn run<M: MemoryModel>(cx: &mut Context<'_, M>, warp: &mut Warp) -> WarpStop;
+
+    /// Tells the tier from time to time that a launch which began at `start` goes on.
+    fn during_launch<M: MemoryModel>(program: &Program, start: Instant);
+
+    /// Whether [`Self::run_together`] can do anything for a program.
+    fn runs_together<M: MemoryModel>(program: &Program) -> bool;
+
+    /// Runs all live lanes of several warps, which are at the position `from`, until an instruction that each warp must execute
+    /// for itself. `again` says that the last call was for the same warps.
+    ///
+    /// # Safety
+    /// The warps have register files of the kernel's size, no fragments, and belong to the block of `cx`.
+    unsafe fn run_together<M: MemoryModel>(
+        cx: &mut Context<'_, M>,
+        warps: &mut [Warp],
+        from: u32,
+        again: bool,
+    ) -> Together;
+
+    /// Runs the first warps of `warps` from the start of the kernel to its end, one after the other, with the same register file.
+    /// Returns how many have ended, and whether the one after them has run to another instruction. The others have not started.
+    ///
+    /// # Safety
+    /// The warps have not started; they have the same register file of the kernel's size, and belong to the block of `cx`.
+    unsafe fn run_in_turn<M: MemoryModel>(
+        cx: &mut Context<'_, M>,
+        warps: &mut [Warp],
+    ) -> (usize, bool);
+}
+
+/// Where warps are that have run together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Together {
+    /// All lanes are at this position.
+    At(u32),
+    /// They are at different positions: all are parked.
+    Parted,
+    /// The launch has been stopped.
+    Stopped,
 }
 
 /// Why a warp stopped.

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use super::aligned::Line;
 use super::cluster_state::ClusterArrivals;
 use super::lanes::{LANES, first_lane, lanes};
+use super::launch_state::Launch;
 use crate::bytecode::{InstKind, Program};
 use crate::register_file::fixed;
 
@@ -258,11 +259,10 @@ impl Warp {
     ///
     /// Inlined into the interpreter's loop, so that its vector stores are as wide as the loads that follow.
     #[inline(always)]
-    pub fn begin(&mut self, program: &Program, block: [u32; 3]) {
+    pub fn begin(&mut self, program: &Program, launch: &Launch<'_>) {
         self.started = true;
         let regs = self.regs;
         let lane = |at: u32| regs.wrapping_add(at as usize).cast::<u32>();
-        let first = self.index * 32;
         // SAFETY: every register file contains the fixed locations, aligned.
         unsafe {
             *lane(fixed::CARRY) = 0;
@@ -275,29 +275,10 @@ impl Warp {
                     *lane(fixed::WARP_ID).add(l) = self.index;
                 }
             }
-            if program.uses_tid == [true, false, false] && block[0].is_multiple_of(32) {
-                let x = if first < block[0] {
-                    first
-                } else {
-                    first % block[0]
-                };
-                for l in 0..LANES {
-                    *lane(fixed::TID[0]).add(l) = x + l as u32;
-                }
-            } else if block[1] == 1 && block[2] == 1 {
-                for l in 0..LANES {
-                    *lane(fixed::TID[0]).add(l) = first + l as u32;
-                }
-                if program.uses_tid[1] || program.uses_tid[2] {
-                    std::ptr::write_bytes(lane(fixed::TID[1]), 0, LANES);
-                    std::ptr::write_bytes(lane(fixed::TID[2]), 0, LANES);
-                }
-            } else if program.uses_tid != [false; 3] {
-                for l in 0..LANES {
-                    let t = first + l as u32;
-                    *lane(fixed::TID[0]).add(l) = t % block[0];
-                    *lane(fixed::TID[1]).add(l) = t / block[0] % block[1];
-                    *lane(fixed::TID[2]).add(l) = t / block[0] / block[1];
+            let indices = &launch.thread_indices[self.index as usize];
+            for (axis, of_axis) in indices.iter().enumerate() {
+                if program.uses_tid[axis] {
+                    *lane(fixed::TID[axis]).cast::<[u32; LANES]>() = of_axis.0;
                 }
             }
         }
@@ -342,6 +323,21 @@ impl Warp {
         let f = self.fragments.swap_remove(n);
         self.pc = f.pc;
         self.mask = f.mask;
+    }
+
+    /// Whether all live lanes are one fragment that can run; it then runs.
+    pub fn assemble(&mut self) -> bool {
+        if self.mask == 0 {
+            match self.fragments.as_slice() {
+                [f] if f.mask == self.live && f.state == FragmentState::Ready => {
+                    self.take(0);
+                    self.next_merge = u32::MAX;
+                    self.rotating = false;
+                }
+                _ => return false,
+            }
+        }
+        self.mask == self.live && self.fragments.is_empty()
     }
 
     /// Lanes that wait at this collective.

@@ -8,7 +8,9 @@
 //! and go on in another.
 
 pub mod interpreter;
+#[cfg(target_arch = "x86_64")]
+pub mod native;
 
 pub use interpreter::Interpreter;
 
-pub use crate::run::tier::{Tier, WarpStop};
+pub use crate::run::tier::{Tier, Together, WarpStop};

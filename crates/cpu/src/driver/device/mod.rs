@@ -56,6 +56,7 @@ fn create() -> Result<Vec<Device>, InvalidSetting> {
     // Checked here, so that an invalid value is an error and not a device with other properties.
     let threads = cupyrite_engine::settings::threads()?;
     cupyrite_engine::settings::memory()?;
+    cupyrite_engine::settings::tier()?;
     cupyrite_engine::dump::requested()?;
     let model = cpu_model();
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());

@@ -4,11 +4,14 @@ use crate::memory::{Access, AddressSpace, Viewer};
 
 /// A region that an instruction has accessed.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
 pub struct Cached {
-    base: u64,
-    end: u64,
+    /// First address.
+    pub base: u64,
+    /// Address past the last byte.
+    pub end: u64,
     /// `end`, or zero if the region is read-only.
-    write_end: u64,
+    pub write_end: u64,
 }
 
 /// Cache of regions, by memory instruction.
@@ -26,6 +29,11 @@ impl RegionCache {
             generation: 0,
             viewer,
         }
+    }
+
+    /// The entries, for machine code.
+    pub fn entries(&self) -> *const Cached {
+        self.entries.as_ptr()
     }
 
     /// Empties the cache if the address space has changed since the last call, and returns whether it has.

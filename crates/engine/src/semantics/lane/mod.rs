@@ -38,6 +38,7 @@ mod operation;
 mod rounding;
 #[cfg(test)]
 mod tests;
+mod vector_op;
 mod video;
 
 use cupyrite_ptx::ir::{Instr, Register};
@@ -46,6 +47,9 @@ pub use float::{flush, payload64};
 pub use formats::{from_e4m3, from_e5m2};
 pub use operation::{OpArgs, OpFn, OperandRef, OperandSlot, Selected, Slot, immediate};
 pub use rounding::{RM, RN, RP, RZ, fma64};
+pub use vector_op::{
+    Approximation, CompareType, Direction, FloatOp, IntegerOp, VectorOp, vector_op,
+};
 
 /// Selects the lane function of an instruction; `None` if it has none. `regs` is the register table of the body.
 ///

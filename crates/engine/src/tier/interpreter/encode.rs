@@ -7,12 +7,13 @@ use cupyrite_ptx::ir::{Space, Special};
 use crate::address_windows::function_address;
 use crate::build::{CompileError, PlacedModule};
 use crate::bytecode::{
-    BACKWARD, CallOp, FunctionEntry, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind, Program,
-    SPIN, VOTE_NOT, WarpCall, shfl_code, vote_code,
+    BACKWARD, CallOp, FunctionEntry, GUARD_NOT, GUARDED, IndirectTarget, Inst, InstKind,
+    NativeSlot, OperandTable, PlacedOperand, Program, SPIN, VOTE_NOT, WarpCall, shfl_code,
+    vote_code,
 };
 use crate::kir::{
     Action, Address, ArgCopy, BlockId, Callee, Function, HoistedLoad, Instruction, Kernel, LaneOp,
-    MemOp, MemSpace, ReduxOp, Reg, Source,
+    MemOp, MemSpace, ReduxOp, Reg, Role, Source,
 };
 use crate::passes::register_allocation::{Allocation, NONE};
 use crate::register_file::{PrologueOp, RegisterFile, SpecialSlot, fixed};
@@ -50,6 +51,7 @@ pub fn encode(
         branches: Vec::new(),
         tables: Vec::new(),
         calls: Vec::new(),
+        operands: Vec::new(),
     };
     for (n, f) in kernel.functions.iter().enumerate() {
         encoder.locations = &allocation.locations[n];
@@ -79,6 +81,9 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
     Program {
         name: kernel.functions[0].name.clone(),
         code: Vec::new(),
+        vector_ops: Vec::new(),
+        operands: OperandTable::default(),
+        native: NativeSlot::default(),
         origin_of: Vec::new(),
         origins: Vec::new(),
         functions: Vec::new(),
@@ -195,6 +200,8 @@ struct Encoder<'a> {
     tables: Vec<(u32, Box<[BlockId]>)>,
     /// Direct calls to resolve: index into the program's calls, and function.
     calls: Vec<(u32, u32)>,
+    /// The registers of the instruction that was encoded last.
+    operands: Vec<PlacedOperand>,
 }
 
 impl Encoder<'_> {
@@ -273,7 +280,13 @@ impl Encoder<'_> {
 
     /// Appends an instruction to the code.
     fn push(&mut self, inst: Inst, i: &Instruction) {
+        let vector = match &i.action {
+            Action::Lanes(op) => op.vector,
+            _ => None,
+        };
         self.program.code.push(inst);
+        self.program.vector_ops.push(vector);
+        self.program.operands.push(&self.operands);
         self.program.origin_of.push(self.first_origin + i.origin);
     }
 
@@ -292,10 +305,20 @@ impl Encoder<'_> {
     fn instruction(&mut self, i: &Instruction) -> Result<Inst, CompileError> {
         let mut action = i.action.clone();
         let mut failed = None;
-        action.for_each_mut(&mut |_, r| match self.located(*r) {
-            Ok(located) => *r = located,
+        let mut operands = std::mem::take(&mut self.operands);
+        operands.clear();
+        action.for_each_mut(&mut |role, r| match self.located(*r) {
+            Ok(located) => {
+                *r = located;
+                operands.push(PlacedOperand {
+                    at: located.at,
+                    slot: located.slot,
+                    written: role == Role::Write,
+                });
+            }
             Err(e) => failed = Some(e),
         });
+        self.operands = operands;
         if let Some(e) = failed {
             return Err(e);
         }

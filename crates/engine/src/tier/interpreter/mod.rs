@@ -7,7 +7,9 @@ mod encode;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-use super::{Tier, WarpStop};
+#[cfg(target_arch = "x86_64")]
+use super::native::run as native;
+use super::{Tier, Together, WarpStop};
 use crate::address_windows;
 use crate::build::{CompileError, PlacedModule};
 use crate::bytecode::{BACKWARD, GUARD_NOT, GUARDED, Inst, InstKind, Program, SPIN};
@@ -44,6 +46,46 @@ impl Tier for Interpreter {
         // SAFETY: upheld by the caller.
         unsafe { run_warp(cx, w) }
     }
+
+    fn during_launch<M: MemoryModel>(program: &Program, start: Instant) {
+        #[cfg(target_arch = "x86_64")]
+        if !M::CHECKS {
+            super::native::during_launch(program, start);
+        }
+        let _ = (program, start);
+    }
+
+    fn runs_together<M: MemoryModel>(program: &Program) -> bool {
+        !M::CHECKS && program.native.get().is_some()
+    }
+
+    unsafe fn run_together<M: MemoryModel>(
+        cx: &mut Context<'_, M>,
+        warps: &mut [Warp],
+        from: u32,
+        again: bool,
+    ) -> Together {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(code) = cx.program.native.get() {
+            // SAFETY: upheld by the caller.
+            return unsafe { native::run_together(cx, warps, code, from, again) };
+        }
+        let _ = (cx, warps, again);
+        Together::At(from)
+    }
+
+    unsafe fn run_in_turn<M: MemoryModel>(
+        cx: &mut Context<'_, M>,
+        warps: &mut [Warp],
+    ) -> (usize, bool) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(code) = cx.program.native.get() {
+            // SAFETY: upheld by the caller.
+            return unsafe { native::run_in_turn(cx, warps, code) };
+        }
+        let _ = (cx, warps);
+        (0, false)
+    }
 }
 
 /// Runs `w` with the version of the code for this machine.
@@ -57,14 +99,14 @@ unsafe fn run_warp(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp) -> Warp
         return unsafe { run_v3(cx, w) };
     }
     // SAFETY: upheld by the caller.
-    unsafe { run_body::<false>(cx, w) }
+    unsafe { run_body::<false, _>(cx, w) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 unsafe fn run_v3(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp) -> WarpStop {
     // SAFETY: upheld by the caller.
-    unsafe { run_body::<true>(cx, w) }
+    unsafe { run_body::<true, _>(cx, w) }
 }
 
 /// The most nanoseconds that `nanosleep` sleeps (PTX ISA).
@@ -95,13 +137,18 @@ fn raise(cx: &mut Context<'_, impl MemoryModel>, w: &Warp, pc: u32, f: &LaneFaul
 }
 
 #[inline(always)]
-unsafe fn run_body<const V3: bool>(
-    cx: &mut Context<'_, impl MemoryModel>,
+unsafe fn run_body<const V3: bool, M: MemoryModel>(
+    cx: &mut Context<'_, M>,
     w: &mut Warp,
 ) -> WarpStop {
-    let code = cx.program.code.as_ptr();
+    let native_code = if M::CHECKS {
+        None
+    } else {
+        cx.program.native.get()
+    };
+    let mut code = native_code.map_or(&cx.program.code, |n| &n.code).as_ptr();
     if !w.started {
-        w.begin(cx.program, cx.launch.block);
+        w.begin(cx.program, cx.launch);
     }
     let regs = w.regs;
     let mut pc = w.pc;
@@ -406,6 +453,33 @@ unsafe fn run_body<const V3: bool>(
                 InstKind::Alloca => check!(calls::alloca(cx, w, regs, inst, active)),
                 InstKind::StackSave => calls::stack_save(regs, inst, active),
                 InstKind::StackRestore => calls::stack_restore(regs, inst, active),
+                #[cfg(target_arch = "x86_64")]
+                InstKind::Native => {
+                    let outcome = match native_code {
+                        Some(code) => native::run(cx, w, code, inst.target, pc, mask),
+                        None => native::Outcome::Refused,
+                    };
+                    match outcome {
+                        native::Outcome::Running => {}
+                        native::Outcome::Stopped => return stopped(w),
+                        native::Outcome::Refused => {
+                            code = cx.program.code.as_ptr();
+                            continue;
+                        }
+                    }
+                    if w.fuel <= 0
+                        && let Some(stop) = out_of_fuel(cx, w, false)
+                    {
+                        return stop;
+                    }
+                    reload!();
+                    continue;
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                InstKind::Native => {
+                    code = cx.program.code.as_ptr();
+                    continue;
+                }
             }
         }
         pc += 1;
@@ -419,13 +493,17 @@ unsafe fn run_body<const V3: bool>(
 /// The fuel has run out: checks whether the launch was stopped, and lets other fragments, warps or blocks run.
 #[cold]
 #[inline(never)]
-fn out_of_fuel(
-    cx: &mut Context<'_, impl MemoryModel>,
+fn out_of_fuel<M: MemoryModel>(
+    cx: &mut Context<'_, M>,
     w: &mut Warp,
     spin: bool,
 ) -> Option<WarpStop> {
     w.fuel = FUEL;
     w.slow += 1;
+    #[cfg(target_arch = "x86_64")]
+    if !M::CHECKS {
+        super::native::during_launch(cx.program, cx.launch.start);
+    }
     if cx.launch.is_stopped() {
         return Some(WarpStop::Fault);
     }

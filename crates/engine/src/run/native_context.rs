@@ -1,0 +1,194 @@
+//! The state that machine code of the compiler accesses, at fixed offsets from one register.
+
+/// Lanes that machine code processes at a time: a *chunk* of a warp.
+pub const CHUNK: usize = 16;
+/// Addresses that a block of code can keep checked at a time.
+pub const GROUPS: usize = 32;
+/// Distances between the addresses of neighbouring lanes for which there are tables.
+pub const STRIDES: [u32; 5] = [1, 2, 4, 8, 16];
+
+/// How the addresses of the lanes of a chunk lie to each other.
+pub mod pattern {
+    /// Each follows the one before, and the access is allowed.
+    pub const CONSECUTIVE: u32 = 0;
+    /// All are equal, and the access is allowed.
+    pub const EQUAL: u32 = 1;
+    /// Anything else.
+    pub const OTHER: u32 = 2;
+}
+
+/// Executes the instruction at a position for the lanes of a mask of the chunk; 1 if it faults, otherwise 0.
+pub type ExecuteFn = unsafe extern "sysv64" fn(*mut NativeContext, pc: u32, mask: u32) -> u32;
+
+/// Lanes of a warp that machine code runs together, and what it has done with them.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Chunk {
+    /// Slots of 32-bit elements of the chunk, by location.
+    pub regs32: *mut u8,
+    /// Slots of 64-bit elements of the chunk, by location.
+    pub regs64: *mut u8,
+    /// Predicates of the chunk, by location.
+    pub preds: *mut u8,
+    /// Thread indices of the chunk; those of the next axis follow after 128 bytes.
+    pub indices: *const u32,
+    /// The [`Warp`](super::warp::Warp).
+    pub warp: *mut (),
+    /// The first lane.
+    pub first_lane: u32,
+    /// The lanes that run.
+    pub lanes: u32,
+    /// Where they are afterwards.
+    pub pc: u32,
+    /// The lanes that are there; the others wait at blocks.
+    pub there: u32,
+}
+
+/// What machine code reads and writes besides the register file and memory.
+#[repr(C, align(64))]
+pub struct NativeContext {
+    /// For each of [`STRIDES`], the distance of each lane from the first, in 32 bits.
+    pub steps32: [[u32; CHUNK]; STRIDES.len()],
+    /// The same in 64 bits.
+    pub steps64: [[u64; CHUNK]; STRIDES.len()],
+    /// For each element of four, where it is in two registers of vectors of four 32-bit elements.
+    pub of_four: [[u32; CHUNK]; 4],
+    /// For each element of two, where it is in two registers of vectors of two 64-bit elements.
+    pub of_two: [[u64; CHUNK / 2]; 2],
+    /// Addresses of the lanes of an atomic.
+    pub atomic_addresses: [u64; CHUNK],
+    /// Its sources.
+    pub atomic_values: [u32; CHUNK],
+    /// Its results.
+    pub atomic_results: [u32; CHUNK],
+    /// Constants by [`constant`].
+    pub constants: [u64; constant::COUNT],
+    /// The lanes that wait at each of the waiting blocks of the function.
+    pub waiting: [u16; 64],
+    /// For each checked address, the address of the first lane in host memory.
+    pub hosts: [u64; GROUPS],
+    /// For each checked address, its [`pattern`].
+    pub patterns: [u32; GROUPS],
+    /// Shared memory of the block.
+    pub shared: *mut u8,
+    /// Bytes of shared memory.
+    pub shared_bytes: u64,
+    /// Whether other blocks can access it.
+    pub shared_by_cluster: u32,
+    /// The entries of the region cache.
+    pub cache: *const u8,
+    /// Where code goes on at each of the waiting blocks.
+    pub blocks: *const u64,
+    /// Executes one instruction.
+    pub execute: Option<ExecuteFn>,
+    /// Which blocks lanes wait at.
+    pub pending: u64,
+    /// The chunk that runs.
+    pub chunk: *mut Chunk,
+    /// The end of the chunks to run.
+    pub end: *mut Chunk,
+    /// Where the code begins for whole chunks.
+    pub entry: u64,
+    /// Where the code begins for others.
+    pub masked_entry: u64,
+    /// The difference of the positions and lanes of the chunks that have run: zero if all lanes are at position
+    /// [`Self::meeting`].
+    pub differences: u32,
+    /// The position of the first chunk.
+    pub meeting: u32,
+    /// Whether the code returns after a chunk that is not at a `ret`, because the next one uses the same register file.
+    pub exclusive: u32,
+    /// Backward branches that each chunk may take.
+    pub fuel: i32,
+    /// Those that the chunk that runs may still take.
+    pub left: i32,
+    /// The least that a chunk has left.
+    pub least: i32,
+    /// The code returns at a block from this position on.
+    pub stop: u32,
+    /// The mask registers during a call.
+    pub saved_masks: [u32; 8],
+    /// The [`Context`](super::context::Context) of the call.
+    pub cx: *mut (),
+}
+
+/// Indices of [`NativeContext::constants`]. 32-bit constants are in the low half.
+pub mod constant {
+    /// The canonical NaN.
+    pub const NAN32: usize = 0;
+    /// The exponent of single precision.
+    pub const EXPONENT32: usize = 1;
+    /// The sign of single precision.
+    pub const SIGN32: usize = 2;
+    /// All bits but the sign.
+    pub const MAGNITUDE32: usize = 3;
+    /// 1.0 in single precision.
+    pub const ONE32: usize = 4;
+    /// 2^31 in single precision.
+    pub const LARGE32: usize = 5;
+    /// The largest 32-bit integer.
+    pub const MOST32: usize = 6;
+    /// The sign of double precision.
+    pub const SIGN64: usize = 7;
+    /// All bits but the sign.
+    pub const MAGNITUDE64: usize = 8;
+    /// 1.0 in double precision.
+    pub const ONE64: usize = 9;
+    /// Ones in 32 bits.
+    pub const ONES32: usize = 10;
+    /// The low 16 bits.
+    pub const LOW16: usize = 11;
+    /// Number of constants.
+    pub const COUNT: usize = 12;
+}
+
+impl Default for NativeContext {
+    fn default() -> Self {
+        let mut constants = [0; constant::COUNT];
+        constants[constant::NAN32] = 0x7fff_ffff;
+        constants[constant::EXPONENT32] = 0x7f80_0000;
+        constants[constant::SIGN32] = 1 << 31;
+        constants[constant::MAGNITUDE32] = 0x7fff_ffff;
+        constants[constant::ONE32] = u64::from(1f32.to_bits());
+        constants[constant::LARGE32] = u64::from(2_147_483_648f32.to_bits());
+        constants[constant::MOST32] = 0x7fff_ffff;
+        constants[constant::SIGN64] = 1 << 63;
+        constants[constant::MAGNITUDE64] = (1 << 63) - 1;
+        constants[constant::ONE64] = 1f64.to_bits();
+        constants[constant::ONES32] = 0xffff_ffff;
+        constants[constant::LOW16] = 0xffff;
+        Self {
+            steps32: STRIDES.map(|s| std::array::from_fn(|l| s * l as u32)),
+            steps64: STRIDES.map(|s| std::array::from_fn(|l| u64::from(s) * l as u64)),
+            of_four: std::array::from_fn(|j| std::array::from_fn(|l| (j + 4 * l) as u32 % 32)),
+            of_two: std::array::from_fn(|j| std::array::from_fn(|l| (j + 2 * l) as u64)),
+            atomic_addresses: [0; CHUNK],
+            atomic_values: [0; CHUNK],
+            atomic_results: [0; CHUNK],
+            constants,
+            waiting: [0; 64],
+            hosts: [0; GROUPS],
+            patterns: [0; GROUPS],
+            shared: std::ptr::null_mut(),
+            shared_bytes: 0,
+            shared_by_cluster: 0,
+            cache: std::ptr::null(),
+            blocks: std::ptr::null(),
+            execute: None,
+            pending: 0,
+            chunk: std::ptr::null_mut(),
+            end: std::ptr::null_mut(),
+            entry: 0,
+            masked_entry: 0,
+            differences: 0,
+            meeting: 0,
+            exclusive: 0,
+            fuel: 0,
+            left: 0,
+            least: 0,
+            stop: u32::MAX,
+            saved_masks: [0; 8],
+            cx: std::ptr::null_mut(),
+        }
+    }
+}

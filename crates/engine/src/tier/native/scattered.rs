@@ -1,0 +1,312 @@
+//! Loads and stores whose addresses are neither consecutive nor equal.
+
+use std::mem::offset_of;
+
+use iced_x86::{Code, MemoryOperand, Register};
+
+use super::assembler::{Label, Mask, Source, at};
+use super::emit::{Emitter, MASK, REGS64, context};
+use super::flow::MemoryAccess;
+use super::homes::vector;
+use super::lanes::lower;
+use crate::register_file::fixed;
+use crate::run::memory::region_cache::Cached;
+use crate::run::native_context::NativeContext;
+
+/// Comparisons of unsigned integers.
+const LESS: i32 = 1;
+const GREATER: i32 = 6;
+
+impl Emitter<'_> {
+    /// Executes the current load or store with one access per lane, and goes to `otherwise` if one of them is not allowed.
+    pub fn scattered(&mut self, a: MemoryAccess, otherwise: Label) {
+        if a.shared {
+            self.shared_offsets(a, otherwise);
+        } else {
+            self.global_addresses(a, otherwise);
+        }
+        let inst = self.inst();
+        let op = &self.program.mem[inst.target as usize];
+        for (n, r) in op.regs.iter().enumerate() {
+            let offset = n as i64 * i64::from(a.size);
+            match (a.shared, a.size) {
+                (true, 4) => self.shared32(a.store, r.at, offset),
+                (true, _) => self.shared64(a.store, r.at, offset),
+                (false, 4) => self.global32(a.store, r.at, offset),
+                (false, _) => self.global64(a.store, r.at, offset),
+            }
+        }
+    }
+
+    /// Leaves offsets in shared memory in the first scratch register, and the address of shared memory in `rdx`.
+    pub fn shared_offsets(&mut self, a: MemoryAccess, otherwise: Label) {
+        if a.wide {
+            self.wide_shared_offsets(a, otherwise);
+            return;
+        }
+        let inst = self.inst();
+        let bytes = (a.size * a.count) as i32;
+        let lanes = self.lane_mask().map_or(Mask::None, Mask::Merge);
+        let base = self.source32(inst.args.src[0]);
+        let base = self.in_register(base, 0);
+        let broadcast = Code::EVEX_Vpbroadcastd_zmm_k1z_r32;
+        self.asm
+            .op_imm(Code::Mov_r32_imm32, Register::EAX, inst.imm as i32);
+        self.asm.op2(broadcast, vector(1), Register::EAX);
+        self.asm.op3(
+            Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32,
+            vector(0),
+            base,
+            vector(1),
+        );
+        let limit = Source::Memory(context(offset_of!(NativeContext, shared_bytes)));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RCX, limit);
+        self.asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, bytes);
+        self.asm.jump(Code::Jb_rel32_64, otherwise);
+        self.asm.op2(broadcast, vector(1), Register::ECX);
+        let compare = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
+        self.asm
+            .op3_imm(compare, MASK, vector(0), vector(1), GREATER, lanes);
+        self.none_of_mask(otherwise);
+        self.asm
+            .op_imm(Code::Mov_r32_imm32, Register::EAX, bytes - 1);
+        self.asm.op2(broadcast, vector(1), Register::EAX);
+        let test = Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32;
+        self.asm.op3_masked(test, MASK, vector(0), vector(1), lanes);
+        self.none_of_mask(otherwise);
+        let shared = Source::Memory(context(offset_of!(NativeContext, shared)));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RDX, shared);
+    }
+
+    fn none_of_mask(&mut self, otherwise: Label) {
+        self.asm.op2(Code::VEX_Kortestw_kr_kr, MASK, MASK);
+        self.asm.jump(Code::Jne_rel32_64, otherwise);
+    }
+
+    /// [`Self::shared_offsets`] of 64-bit addresses.
+    fn wide_shared_offsets(&mut self, a: MemoryAccess, otherwise: Label) {
+        let bytes = (a.size * a.count) as i32;
+        let broadcast = Code::EVEX_Vpbroadcastq_zmm_k1z_r64;
+        self.wide_addresses();
+        let limit = Source::Memory(context(offset_of!(NativeContext, shared_bytes)));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RCX, limit);
+        self.asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, bytes);
+        self.asm.jump(Code::Jb_rel32_64, otherwise);
+        self.asm.op2(broadcast, vector(2), Register::RCX);
+        self.compare_addresses(GREATER, otherwise);
+        self.check_alignment(bytes, otherwise);
+        let truncate = Code::EVEX_Vpmovqd_ymmm256_k1z_zmm;
+        for part in 0..2 {
+            self.asm.op2(truncate, lower(vector(part)), vector(part));
+        }
+        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
+        let (low, high) = (vector(0), lower(vector(1)));
+        self.asm.op3_imm(insert, low, low, high, 1, Mask::None);
+        let shared = Source::Memory(context(offset_of!(NativeContext, shared)));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RDX, shared);
+    }
+
+    /// Leaves 64-bit addresses in the first two scratch registers.
+    fn wide_addresses(&mut self) {
+        let inst = self.inst();
+        let broadcast = Code::EVEX_Vpbroadcastq_zmm_k1z_r64;
+        self.asm.op2_imm64(Register::RAX, inst.imm as u64);
+        let uniform = inst.args.src[2];
+        if uniform != fixed::ZERO {
+            let uniform = Source::Memory(at(REGS64, uniform.into()));
+            self.asm.op2(Code::Add_r64_rm64, Register::RAX, uniform);
+        }
+        self.asm.op2(broadcast, vector(2), Register::RAX);
+        for part in 0..2 {
+            let base = self.source64(inst.args.src[0], part);
+            let to = vector(part as u32);
+            let base = self.in_register(base, part as u32);
+            self.asm.op3(
+                Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64,
+                to,
+                base,
+                vector(2),
+            );
+        }
+    }
+
+    /// Checks that the addresses are multiples of `bytes`.
+    fn check_alignment(&mut self, bytes: i32, otherwise: Label) {
+        self.asm
+            .op_imm(Code::Mov_r32_imm32, Register::EAX, bytes - 1);
+        let broadcast = Code::EVEX_Vpbroadcastq_zmm_k1z_r64;
+        self.asm.op2(broadcast, vector(2), Register::RAX);
+        for part in 0..2 {
+            let lanes = self.lanes_of_part(part);
+            let test = Code::EVEX_Vptestmq_kr_k1_zmm_zmmm512b64;
+            self.asm
+                .op3_masked(test, MASK, vector(part), vector(2), lanes);
+            self.asm.op2(Code::VEX_Kortestb_kr_kr, MASK, MASK);
+            self.asm.jump(Code::Jne_rel32_64, otherwise);
+        }
+    }
+
+    /// Leaves addresses in global memory in the first two scratch registers.
+    pub fn global_addresses(&mut self, a: MemoryAccess, otherwise: Label) {
+        let inst = self.inst();
+        let bytes = (a.size * a.count) as i32;
+        let broadcast = Code::EVEX_Vpbroadcastq_zmm_k1z_r64;
+        self.wide_addresses();
+        let entry = i64::from(inst.aux & 0xff) * size_of::<Cached>() as i64;
+        let cache = Source::Memory(context(offset_of!(NativeContext, cache)));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RSI, cache);
+        let field = |offset: usize| Source::Memory(at(Register::RSI, entry + offset as i64));
+        let end = if a.store {
+            offset_of!(Cached, write_end)
+        } else {
+            offset_of!(Cached, end)
+        };
+        let base = field(offset_of!(Cached, base));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RCX, base);
+        self.asm.op2(broadcast, vector(2), Register::RCX);
+        self.compare_addresses(LESS, otherwise);
+        self.asm.op2(Code::Mov_r64_rm64, Register::RCX, field(end));
+        self.asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, bytes);
+        self.asm.jump(Code::Jb_rel32_64, otherwise);
+        self.asm.op2(broadcast, vector(2), Register::RCX);
+        self.compare_addresses(GREATER, otherwise);
+        self.check_alignment(bytes, otherwise);
+    }
+
+    fn compare_addresses(&mut self, comparison: i32, otherwise: Label) {
+        for part in 0..2 {
+            let lanes = self.lanes_of_part(part);
+            let compare = Code::EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8;
+            self.asm
+                .op3_imm(compare, MASK, vector(part), vector(2), comparison, lanes);
+            self.asm.op2(Code::VEX_Kortestb_kr_kr, MASK, MASK);
+            self.asm.jump(Code::Jne_rel32_64, otherwise);
+        }
+    }
+
+    /// The mask of the instruction's lanes in a half of the chunk. Uses the scratch mask.
+    fn lanes_of_part(&mut self, part: u32) -> Mask {
+        match self.lane_mask() {
+            None => Mask::None,
+            Some(k) if part == 0 => Mask::Merge(k),
+            Some(k) => {
+                let shift = Code::VEX_Kshiftrw_kr_kr_imm8;
+                self.asm.op2_imm(shift, MASK, k, 8, Mask::None);
+                Mask::Merge(MASK)
+            }
+        }
+    }
+
+    /// Fills the scratch mask, which gathers and scatters clear, with the lanes of a half of the chunk.
+    fn fill_mask(&mut self, part: u32) {
+        match self.lane_mask() {
+            None => self.asm.op3(Code::VEX_Kxnorw_kr_kr_kr, MASK, MASK, MASK),
+            Some(k) => {
+                let shift = Code::VEX_Kshiftrw_kr_kr_imm8;
+                let distance = 8 * part as i32;
+                self.asm.op2_imm(shift, MASK, k, distance, Mask::None);
+            }
+        }
+    }
+
+    fn gather(&mut self, code: Code, to: Register, from: MemoryOperand, part: u32) {
+        self.fill_mask(part);
+        let from = Source::Memory(from);
+        self.asm.op2_masked(code, to, from, Mask::Merge(MASK));
+    }
+
+    fn scatter(&mut self, code: Code, to: MemoryOperand, from: Register, part: u32) {
+        self.fill_mask(part);
+        self.asm.store_masked(code, to, from, Mask::Merge(MASK));
+    }
+
+    fn shared32(&mut self, store: bool, r: u32, offset: i64) {
+        let element = indexed(Register::RDX, vector(0), offset);
+        if store {
+            let s = self.source32(r);
+            let s = self.in_register(s, 1);
+            self.scatter(Code::EVEX_Vpscatterdd_vm32z_k1_zmm, element, s, 0);
+        } else {
+            self.gather(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, vector(1), element, 0);
+            self.copy32(r, vector(1));
+        }
+    }
+
+    fn shared64(&mut self, store: bool, r: u32, offset: i64) {
+        for part in 0..2 {
+            let index = match part {
+                0 => lower(vector(0)),
+                _ => {
+                    let extract = Code::EVEX_Vextracti64x4_ymmm256_k1z_zmm_imm8;
+                    let to = lower(vector(2));
+                    self.asm.op2_imm(extract, to, vector(0), 1, Mask::None);
+                    to
+                }
+            };
+            let element = indexed(Register::RDX, index, offset);
+            if store {
+                let s = self.source64(r, part as usize);
+                let s = self.in_register(s, 1);
+                self.scatter(Code::EVEX_Vpscatterdq_vm32y_k1_zmm, element, s, part);
+            } else {
+                let code = Code::EVEX_Vpgatherdq_zmm_k1_vm32y;
+                self.gather(code, vector(1), element, part);
+                self.copy64(r, part as usize, vector(1));
+            }
+        }
+    }
+
+    fn global32(&mut self, store: bool, r: u32, offset: i64) {
+        if store {
+            let s = self.source32(r);
+            let s = self.in_register(s, 2);
+            let code = Code::EVEX_Vpscatterqd_vm64z_k1_ymm;
+            self.scatter(
+                code,
+                indexed(Register::None, vector(0), offset),
+                lower(s),
+                0,
+            );
+            let extract = Code::EVEX_Vextracti64x4_ymmm256_k1z_zmm_imm8;
+            let upper = lower(vector(2));
+            self.asm.op2_imm(extract, upper, s, 1, Mask::None);
+            self.scatter(code, indexed(Register::None, vector(1), offset), upper, 1);
+            return;
+        }
+        for part in 0..2 {
+            let element = indexed(Register::None, vector(part), offset);
+            let code = Code::EVEX_Vpgatherqd_ymm_k1_vm64z;
+            self.gather(code, lower(vector(2 + part)), element, part);
+        }
+        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
+        self.asm.op3_imm(
+            insert,
+            vector(2),
+            vector(2),
+            lower(vector(3)),
+            1,
+            Mask::None,
+        );
+        self.copy32(r, vector(2));
+    }
+
+    fn global64(&mut self, store: bool, r: u32, offset: i64) {
+        for part in 0..2 {
+            let element = indexed(Register::None, vector(part), offset);
+            if store {
+                let s = self.source64(r, part as usize);
+                let s = self.in_register(s, 2);
+                self.scatter(Code::EVEX_Vpscatterqq_vm64z_k1_zmm, element, s, part);
+            } else {
+                let code = Code::EVEX_Vpgatherqq_zmm_k1_vm64z;
+                self.gather(code, vector(2), element, part);
+                self.copy64(r, part as usize, vector(2));
+            }
+        }
+    }
+}
+
+/// Memory at `base`, if it is a register, plus an element of `index` plus `displacement`.
+fn indexed(base: Register, index: Register, displacement: i64) -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(base, index, 1, displacement, 8)
+}

@@ -1,0 +1,204 @@
+//! Launches kernels interpreted and compiled, and compares memory and faults bit by bit.
+
+mod atomics;
+mod control;
+mod lanes;
+mod memory;
+mod random;
+
+use crate::memory::{AddressSpace, RegionKind};
+use crate::{Fault, Image, LaunchConfig, launch};
+
+/// The words of each buffer after a launch.
+type Words = Vec<Vec<u32>>;
+
+/// Where kernels find their buffers: 64-bit parameters `p0`, `p1`, ...
+struct Buffers(Vec<(u64, Vec<u32>)>);
+
+impl Buffers {
+    /// Device allocations of these sizes.
+    fn new(contents: Vec<Vec<u32>>) -> Self {
+        let space = AddressSpace::global();
+        let place = |c: Vec<u32>| {
+            let address = space.alloc(4 * c.len() as u64, 256, RegionKind::Device);
+            (address.unwrap(), c)
+        };
+        Self(contents.into_iter().map(place).collect())
+    }
+
+    fn parameters(&self) -> Vec<u8> {
+        let addresses = self.0.iter().map(|(address, _)| address);
+        addresses.flat_map(|a| a.to_le_bytes()).collect()
+    }
+
+    fn fill(&self) {
+        for (address, contents) in &self.0 {
+            // SAFETY: the allocation has this size, and no kernel is running.
+            unsafe {
+                std::ptr::copy_nonoverlapping(
+                    contents.as_ptr(),
+                    *address as *mut u32,
+                    contents.len(),
+                );
+            }
+        }
+    }
+
+    fn words(&self) -> Words {
+        let read = |(address, contents): &(u64, Vec<u32>)| {
+            // SAFETY: the allocation has this size, and no kernel is running.
+            unsafe { std::slice::from_raw_parts(*address as *const u32, contents.len()).to_vec() }
+        };
+        self.0.iter().map(read).collect()
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        for (address, _) in &self.0 {
+            AddressSpace::global().free(*address).unwrap();
+        }
+    }
+}
+
+/// A module with a kernel `k`.
+fn module(head: &str, parameters: usize, body: &str) -> String {
+    let list: Vec<String> = (0..parameters)
+        .map(|n| format!(".param .u64 p{n}"))
+        .collect();
+    let list = list.join(", ");
+    format!(
+        ".version 8.3\n.target sm_89\n.address_size 64\n{head}\n.visible .entry k({list})\n{{\n{body}\n}}\n"
+    )
+}
+
+/// The results of a launch: those of the interpreter, and those of machine code.
+type Pair = [Result<Words, Fault>; 2];
+
+/// A kernel, loaded twice: for the interpreter and for the compiler.
+struct Both {
+    ptx: String,
+    images: [Image; 2],
+}
+
+impl Both {
+    /// Loads the first kernel of `ptx`, and compiles it; `None` where the compiler is not supported.
+    fn new(ptx: String) -> Option<Self> {
+        if !super::is_supported() {
+            eprintln!("skipped: needs AVX-512");
+            return None;
+        }
+        let load =
+            |_| Image::load(&ptx, AddressSpace::global()).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
+        let images = [0, 1].map(load);
+        for (n, image) in images.iter().enumerate() {
+            let kernel = &image.kernels()[0];
+            assert_eq!(kernel.unsupported(), None, "{ptx}");
+            let program = kernel.program().as_ref().unwrap();
+            let compile = || {
+                if n == 0 {
+                    None
+                } else {
+                    super::compile(program)
+                }
+            };
+            let entries = program
+                .native
+                .get_or_compile(compile)
+                .map_or(0, |c| c.entries.len());
+            assert_eq!(
+                entries > 0,
+                n == 1,
+                "{entries} entries of machine code\n{ptx}"
+            );
+        }
+        Some(Self { ptx, images })
+    }
+
+    /// Launches both.
+    fn launch(&self, grid: [u32; 3], block: [u32; 3], contents: Vec<Vec<u32>>) -> Pair {
+        let buffers = Buffers::new(contents);
+        let params = buffers.parameters();
+        [0, 1].map(|n| {
+            buffers.fill();
+            let config = LaunchConfig::new(grid, block, &params);
+            launch(&self.images[n].kernels()[0], &config)?;
+            Ok(buffers.words())
+        })
+    }
+
+    /// Launches both, and asserts that buffers, or faults, are equal. Returns those of the interpreter.
+    fn compare(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        contents: Vec<Vec<u32>>,
+    ) -> Result<Words, Fault> {
+        let ptx = &self.ptx;
+        let [expected, found] = self.launch(grid, block, contents);
+        match (&expected, &found) {
+            (Ok(expected), Ok(found)) => {
+                for (n, (e, f)) in expected.iter().zip(found).enumerate() {
+                    let different: Vec<usize> = (0..e.len()).filter(|&k| e[k] != f[k]).collect();
+                    if let Some(&at) = different.first() {
+                        panic!(
+                            "grid {grid:?}, block {block:?}, buffer {n}, word {at}: {:#x}, expected {:#x}; different: {different:?}\n{ptx}",
+                            f[at], e[at]
+                        );
+                    }
+                }
+            }
+            (Err(expected), Err(found)) => {
+                assert_eq!(expected.kind, found.kind, "{expected}\n{found}\n{ptx}");
+                // The nearest allocation may be one of the launch.
+                let lines = |f: &Fault| {
+                    let lines = f.report.lines();
+                    lines
+                        .filter(|l| !l.contains(" allocation "))
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(lines(expected), lines(found), "{ptx}");
+            }
+            (expected, found) => {
+                let [expected, found] = [expected, found].map(|r| r.as_ref().map(|_| "no fault"));
+                panic!("expected {expected:?}\nfound {found:?}\n{ptx}");
+            }
+        }
+        expected
+    }
+
+    /// [`Self::compare`] for a kernel that must not fault.
+    fn same_in(&self, grid: [u32; 3], block: [u32; 3], contents: Vec<Vec<u32>>) -> Words {
+        let words = self.compare(grid, block, contents);
+        words.unwrap_or_else(|f| panic!("{f}\n{}", self.ptx))
+    }
+
+    /// [`Self::same_in`] for blocks of one dimension.
+    fn same(&self, grid: u32, block: u32, contents: Vec<Vec<u32>>) -> Words {
+        self.same_in([grid, 1, 1], [block, 1, 1], contents)
+    }
+}
+
+/// Pseudo-random numbers.
+struct Random(u64);
+
+impl Random {
+    /// The next 64 bits.
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A number below `n`.
+    fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n as u64) as usize
+    }
+
+    /// An element of a list.
+    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+}
