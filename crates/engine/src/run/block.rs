@@ -383,8 +383,11 @@ impl Block {
     ) -> Option<BlockStop> {
         let program = launch.program;
         let first = self.warps[range.clone()].iter().find(|w| w.live != 0)?;
+        /// Barriers after which a block checks whether the launch has been stopped.
+        const CHECK_EVERY: u32 = 64;
         let mut at = first.pc;
         let mut again = false;
+        let mut barriers = 0u32;
         loop {
             let mut cx = Context {
                 launch,
@@ -417,6 +420,10 @@ impl Block {
                 break;
             }
             at += 1;
+            barriers += 1;
+            if barriers.is_multiple_of(CHECK_EVERY) && launch.is_stopped() {
+                return Some(BlockStop::Fault);
+            }
         }
         for w in &mut self.warps[range] {
             w.pc = at;

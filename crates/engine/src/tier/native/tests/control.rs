@@ -195,29 +195,33 @@ fn lanes_that_wait_for_others() {
 
 #[test]
 fn endless_loops_are_cancelled() {
-    let body = format!(
-        "{PROLOGUE} L: add.u32 %r0, %r0, %v; and.b32 %r1, %r0, %tx; setp.lt.u32 %p1, %r1, 1000; @%p1 bra L; bra L; {STORE}"
-    );
-    let Some(both) = Both::new(module("", 2, &body)) else {
-        return;
-    };
-    let buffers = Buffers::new(vec![vec![1; 256]; 2]);
-    let params = buffers.parameters();
-    for image in &both.images {
-        for block in [32, 256, 20] {
-            let cancel = AtomicBool::new(false);
-            let config = LaunchConfig {
-                cancel: &cancel,
-                ..LaunchConfig::new([1; 3], [block, 1, 1], &params)
-            };
-            let result = std::thread::scope(|s| {
-                s.spawn(|| {
-                    std::thread::sleep(Duration::from_millis(20));
-                    cancel.store(true, Ordering::Relaxed);
+    let loops = [
+        "L: add.u32 %r0, %r0, %v; and.b32 %r1, %r0, %tx; setp.lt.u32 %p1, %r1, 1000; @%p1 bra L; bra L;",
+        "L: add.u32 %r0, %r0, %v; bar.sync 0; xor.b32 %r0, %r0, %tx; add.u32 %r0, %r0, 3; and.b32 %r1, %r0, 7; bra L;",
+    ];
+    for endless in loops {
+        let body = format!("{PROLOGUE} {endless} {STORE}");
+        let Some(both) = Both::new(module("", 2, &body)) else {
+            return;
+        };
+        let buffers = Buffers::new(vec![vec![1; 256]; 2]);
+        let params = buffers.parameters();
+        for image in &both.images {
+            for block in [32, 256, 20] {
+                let cancel = AtomicBool::new(false);
+                let config = LaunchConfig {
+                    cancel: &cancel,
+                    ..LaunchConfig::new([1; 3], [block, 1, 1], &params)
+                };
+                let result = std::thread::scope(|s| {
+                    s.spawn(|| {
+                        std::thread::sleep(Duration::from_millis(20));
+                        cancel.store(true, Ordering::Relaxed);
+                    });
+                    launch(&image.kernels()[0], &config)
                 });
-                launch(&image.kernels()[0], &config)
-            });
-            assert_eq!(result.err().map(|f| f.kind), Some(FaultKind::Cancelled));
+                assert_eq!(result.err().map(|f| f.kind), Some(FaultKind::Cancelled));
+            }
         }
     }
 }
