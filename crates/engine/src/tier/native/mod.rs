@@ -23,6 +23,7 @@ mod scattered;
 #[cfg(test)]
 mod tests;
 mod vectors;
+
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
