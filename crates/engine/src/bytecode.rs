@@ -116,6 +116,7 @@ pub enum InstKind {
     /// `stackrestore`.
     StackRestore,
     /// Runs machine code from here on; `target` indexes the entries of the [machine code](NativeCode).
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     Native,
 }
 
@@ -238,6 +239,7 @@ pub struct OperandTable {
     list: Vec<PlacedOperand>,
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 impl OperandTable {
     /// Appends the registers of the next instruction.
     pub fn push(&mut self, operands: &[PlacedOperand]) {
@@ -256,6 +258,7 @@ impl OperandTable {
 }
 
 /// Where machine code begins that stands for the instructions from a position on.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]
 pub struct NativeEntry {
     /// The function that enters it.
@@ -269,6 +272,7 @@ pub struct NativeEntry {
 }
 
 /// Machine code of a kernel.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Debug)]
 pub struct NativeCode {
     /// The bytecode, with [`InstKind::Native`] where machine code begins.
@@ -285,6 +289,7 @@ pub struct NativeCode {
 }
 
 /// The machine code of a kernel, once it has been compiled.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Debug, Default)]
 pub struct NativeSlot {
     code: OnceLock<Option<NativeCode>>,
@@ -292,6 +297,7 @@ pub struct NativeSlot {
     pub interpreted: AtomicU64,
 }
 
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 impl NativeSlot {
     /// The machine code; `None` if there is none, or none yet.
     pub fn get(&self) -> Option<&NativeCode> {

@@ -14,6 +14,7 @@ unsafe impl Send for ExecutableMemory {}
 // SAFETY: nothing writes to the mapping until it is dropped, so that threads can share it.
 unsafe impl Sync for ExecutableMemory {}
 
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 impl ExecutableMemory {
     /// A mapping with a copy of `code`. It is never writable and executable at the same time.
     ///

@@ -82,6 +82,7 @@ fn run<M: MemoryModel>(
         let warps = grid.fold(warps, |n, &d| n.saturating_mul(d.into()));
         native::before_launch(program, warps);
     }
+    #[cfg(target_arch = "x86_64")]
     let start = std::time::Instant::now();
     let result = run_grid::<Interpreter, M>(program, kernel.space(), config, cluster, model);
     #[cfg(target_arch = "x86_64")]

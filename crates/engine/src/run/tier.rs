@@ -64,6 +64,7 @@ pub trait Tier {
 }
 
 /// Where warps are that have run together.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {
     /// All lanes are at this position.

@@ -32,6 +32,7 @@ impl RegionCache {
     }
 
     /// The entries, for machine code.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub fn entries(&self) -> *const Cached {
         self.entries.as_ptr()
     }
