@@ -65,9 +65,8 @@ class Tolerance:
 class Kernel:
     """One kernel of the benchmark.
 
-    `parameters` names inputs, outputs and scalars in the order of the function's parameters. `make_inputs` returns the
-    input arrays by name; its argument is a random number generator. `budget` is the largest ratio to C, from
-    docs/performance.md.
+    `parameters` lists the names of the kernel's parameters in order. `make_inputs(rng)` returns the input arrays by name.
+    `budget` is the allowed ratio to C.
     """
 
     name: str

@@ -263,9 +263,9 @@ impl OperandTable {
 pub struct NativeEntry {
     /// The function that enters it.
     pub enter: u64,
-    /// Its address for all lanes of a chunk.
+    /// Address of the entry for whole chunks.
     pub full: u64,
-    /// Its address for a part of them; zero if there is none.
+    /// Address of the entry for a part of the lanes; zero if the function has no masked code.
     pub masked: u64,
     /// Index in [`NativeCode::blocks`] of the blocks of its function.
     pub blocks: u32,
@@ -299,7 +299,7 @@ pub struct NativeSlot {
 
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 impl NativeSlot {
-    /// The machine code; `None` if there is none, or none yet.
+    /// The machine code; `None` if the kernel has not been compiled, or could not be.
     pub fn get(&self) -> Option<&NativeCode> {
         self.code.get()?.as_ref()
     }

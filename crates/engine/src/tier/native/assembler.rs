@@ -65,7 +65,7 @@ impl Encoded {
     }
 }
 
-/// Instructions in the order of their addresses.
+/// Collects instructions, and encodes them.
 #[derive(Default)]
 pub struct Assembler {
     code: Vec<Instruction>,

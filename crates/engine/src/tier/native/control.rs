@@ -12,8 +12,8 @@ use iced_x86::{Code, MemoryOperand, Register};
 
 use super::assembler::{Label, Mask, Source, at};
 use super::emit::{
-    CONTEXT, Emitter, GUARD, INDICES, Lanes, MASK, PENDING, PREDS, REGS32, REGS64, RUNNING,
-    RUNNING_UPPER, StubKind, context,
+    CONTEXT, Emitter, ExitStub, GUARD, INDICES, Lanes, MASK, PENDING, PREDS, REGS32, REGS64,
+    RUNNING, RUNNING_UPPER, context,
 };
 use super::flow::{LiveBefore, access};
 use crate::bytecode::{BACKWARD, GUARD_NOT, GUARDED, InstKind};
@@ -306,7 +306,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Takes fuel for a backward branch, and returns to the interpreter if there is none left.
+    /// Decrements the fuel at a backward branch, and exits to the interpreter when it is used up.
     fn burn(&mut self, target: usize) {
         let left = context(offset_of!(NativeContext, left));
         self.asm.op1_mem(Code::Dec_rm32, left);
@@ -525,14 +525,11 @@ impl<'a> Emitter<'a> {
         }
         let mut stubs = std::mem::take(&mut self.stubs);
         // The live slots of a block are found from its end to its start.
-        stubs.sort_by_key(|s| {
-            let StubKind::Exit { block, pc } = s.kind;
-            (block, Reverse(pc))
-        });
+        stubs.sort_by_key(|s| (s.block, Reverse(s.pc)));
         let mut live = LiveBefore::default();
         for stub in stubs {
             self.asm.bind(stub.label);
-            let StubKind::Exit { block, pc } = stub.kind;
+            let ExitStub { block, pc, .. } = stub;
             if stub.masked {
                 self.asm
                     .op_imm(Code::Mov_r32_imm32, Register::EAX, pc as i32);

@@ -61,25 +61,16 @@ pub fn constant(n: usize) -> Source {
     Source::Broadcast(context(offset_of!(NativeContext, constants) + 8 * n))
 }
 
-/// A way out of the function that is emitted behind the code.
-pub struct Stub {
+/// An exit to the interpreter, which is emitted behind the code.
+pub struct ExitStub {
     /// Where it begins.
     pub label: Label,
     /// Whether masked code jumps there.
     pub masked: bool,
-    /// What it does.
-    pub kind: StubKind,
-}
-
-/// What a [`Stub`] does.
-pub enum StubKind {
-    /// Returns to the interpreter at a position of a block.
-    Exit {
-        /// The block.
-        block: usize,
-        /// The position.
-        pc: u32,
-    },
+    /// The block of the position.
+    pub block: usize,
+    /// The position at which the interpreter goes on.
+    pub pc: u32,
 }
 
 /// Emits code that is rarely executed.
@@ -110,8 +101,8 @@ pub struct Emitter<'a> {
     /// The predicate in each of the registers that cache them.
     cached: [Option<u32>; 3],
     next_cached: usize,
-    /// Ways out.
-    pub stubs: Vec<Stub>,
+    /// Exits to the interpreter.
+    pub stubs: Vec<ExitStub>,
     /// Code that is rarely executed, to be emitted behind the blocks.
     pub cold: Vec<Cold<'a>>,
     /// The start of each block in code for all lanes.
@@ -399,13 +390,11 @@ impl<'a> Emitter<'a> {
     /// The exit to the interpreter at `pc` of the current block.
     pub fn exit(&mut self, pc: u32) -> Label {
         let label = self.asm.label();
-        self.stubs.push(Stub {
+        self.stubs.push(ExitStub {
             label,
             masked: self.masked,
-            kind: StubKind::Exit {
-                block: self.block,
-                pc,
-            },
+            block: self.block,
+            pc,
         });
         label
     }

@@ -157,9 +157,7 @@ impl Emitter<'_> {
             f(self, v);
             self.asm.op2(round, lower(v), v);
         }
-        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
-        self.asm
-            .op3_imm(insert, low, low, lower(high), 1, Mask::None);
+        self.join_halves(low, high);
     }
 
     /// Replaces subnormal numbers of a register by zeros of the same sign. Uses the scratch mask.

@@ -54,7 +54,7 @@ const MOST_WAITING: usize = 64;
 
 /// A function as the compiler sees it.
 pub struct Flow {
-    /// Blocks in the order of their positions.
+    /// The basic blocks, sorted by position.
     pub blocks: Vec<Block>,
     /// Whether the blocks at which lanes can wait have numbers.
     pub can_wait: bool,

@@ -217,15 +217,7 @@ impl Emitter<'_> {
             self.asm.op2(truncate, lower(product), product);
         }
         // The lower half is in the second register.
-        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
-        self.asm.op3_imm(
-            insert,
-            vector(1),
-            vector(1),
-            lower(vector(0)),
-            1,
-            Mask::None,
-        );
+        self.join_halves(vector(1), vector(0));
         self.copy32(d, vector(1));
         self.set_raw(d, false);
     }
@@ -263,15 +255,7 @@ impl Emitter<'_> {
             let truncate = Code::EVEX_Vpmovqd_ymmm256_k1z_zmm;
             self.asm.op2(truncate, lower(quotient), quotient);
         }
-        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
-        self.asm.op3_imm(
-            insert,
-            vector(1),
-            vector(1),
-            lower(vector(0)),
-            1,
-            Mask::None,
-        );
+        self.join_halves(vector(1), vector(0));
         if remainder {
             let divisor = self.source32(s[1]);
             let multiply = Code::EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32;

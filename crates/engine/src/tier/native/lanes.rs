@@ -181,6 +181,13 @@ impl Emitter<'_> {
         }
     }
 
+    /// Moves the lower half of `high` to the upper half of `low`.
+    pub fn join_halves(&mut self, low: Register, high: Register) {
+        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
+        self.asm
+            .op3_imm(insert, low, low, lower(high), 1, Mask::None);
+    }
+
     /// Writes a register to half `part` of a slot, in the lanes of the instruction.
     pub fn copy64(&mut self, d: u32, part: usize, from: Register) {
         let to = self.destination64(d, part);
@@ -210,15 +217,7 @@ impl Emitter<'_> {
                 _ => self.asm.op2(code, lower(vector(part)), from),
             }
         }
-        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
-        self.asm.op3_imm(
-            insert,
-            vector(0),
-            vector(0),
-            lower(vector(1)),
-            1,
-            Mask::None,
-        );
+        self.join_halves(vector(0), vector(1));
         self.copy32(d, vector(0));
         self.set_raw(d, false);
     }

@@ -99,9 +99,7 @@ impl Emitter<'_> {
         for part in 0..2 {
             self.asm.op2(truncate, lower(vector(part)), vector(part));
         }
-        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
-        let (low, high) = (vector(0), lower(vector(1)));
-        self.asm.op3_imm(insert, low, low, high, 1, Mask::None);
+        self.join_halves(vector(0), vector(1));
         let shared = Source::Memory(context(offset_of!(NativeContext, shared)));
         self.asm.op2(Code::Mov_r64_rm64, Register::RDX, shared);
     }
@@ -278,15 +276,7 @@ impl Emitter<'_> {
             let code = Code::EVEX_Vpgatherqd_ymm_k1_vm64z;
             self.gather(code, lower(vector(2 + part)), element, part);
         }
-        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
-        self.asm.op3_imm(
-            insert,
-            vector(2),
-            vector(2),
-            lower(vector(3)),
-            1,
-            Mask::None,
-        );
+        self.join_halves(vector(2), vector(3));
         self.copy32(r, vector(2));
     }
 

@@ -61,7 +61,6 @@ impl<'a> Emitter<'a> {
         }
         let truncate = Code::EVEX_Vpmovqd_ymmm256_k1z_zmm;
         let shift = Code::EVEX_Vpsrlq_zmm_k1z_zmmm512b64_imm8;
-        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
         for (n, r) in regs.iter().enumerate() {
             for part in 0..2 {
                 let v = vector(part);
@@ -70,9 +69,8 @@ impl<'a> Emitter<'a> {
                 }
                 self.asm.op2(truncate, lower(vector(2 + part)), v);
             }
-            let (low, high) = (vector(2), lower(vector(3)));
-            self.asm.op3_imm(insert, low, low, high, 1, Mask::None);
-            self.copy32(r.at, low);
+            self.join_halves(vector(2), vector(3));
+            self.copy32(r.at, vector(2));
         }
     }
 
@@ -105,7 +103,6 @@ impl<'a> Emitter<'a> {
     fn load_fours(&mut self, regs: &[Reg], offset: i64) {
         self.load_rows(offset);
         let pick = Code::EVEX_Vpermi2d_zmm_k1z_zmm_zmmm512b32;
-        let insert = Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8;
         let (low, high) = (vector(4), vector(5));
         for (n, r) in regs.iter().enumerate() {
             let table = context(offset_of!(NativeContext, of_four) + 64 * n);
@@ -113,8 +110,7 @@ impl<'a> Emitter<'a> {
                 self.asm.op2(LOAD, to, Source::Memory(table));
                 self.asm.op3(pick, to, vector(first), vector(first + 1));
             }
-            self.asm
-                .op3_imm(insert, low, low, lower(high), 1, Mask::None);
+            self.join_halves(low, high);
             self.copy32(r.at, low);
         }
     }
