@@ -236,14 +236,7 @@ impl Block {
             if !self.warps[n].started {
                 self.assign_file(launch, n);
             }
-            let mut cx = Context {
-                launch,
-                program,
-                block: &mut self.state,
-                worker,
-                warp: n as u32,
-                model,
-            };
+            let mut cx = Context::new(launch, &mut self.state, worker, n as u32, model);
             // SAFETY: the warp belongs to this block and has a register file of the program.
             let stop = unsafe { T::run(&mut cx, &mut self.warps[n]) };
             match stop {
@@ -312,14 +305,7 @@ impl Block {
             for w in &mut self.warps[first..] {
                 (w.file, w.regs) = (file, regs);
             }
-            let mut cx = Context {
-                launch,
-                program,
-                block: &mut self.state,
-                worker,
-                warp: first as u32,
-                model,
-            };
+            let mut cx = Context::new(launch, &mut self.state, worker, first as u32, model);
             // SAFETY: the warps belong to this block, have not started, and have a register file of the program.
             let (ended, other) = unsafe { T::run_in_turn(&mut cx, &mut self.warps[first..]) };
             self.retire(first..first + ended);
@@ -389,14 +375,7 @@ impl Block {
         let mut again = false;
         let mut barriers = 0u32;
         loop {
-            let mut cx = Context {
-                launch,
-                program,
-                block: &mut self.state,
-                worker,
-                warp: range.start as u32,
-                model,
-            };
+            let mut cx = Context::new(launch, &mut self.state, worker, range.start as u32, model);
             // SAFETY: the warps belong to this block and have register files of the program and no fragments.
             let together =
                 unsafe { T::run_together(&mut cx, &mut self.warps[range.clone()], at, again) };

@@ -23,6 +23,26 @@ pub struct Context<'a, M: MemoryModel> {
     pub model: &'a M,
 }
 
+impl<'a, M: MemoryModel> Context<'a, M> {
+    /// The context of the instructions of warp `warp` of a block.
+    pub fn new(
+        launch: &'a Launch<'a>,
+        block: &'a mut BlockState,
+        worker: &'a mut WorkerState<M>,
+        warp: u32,
+        model: &'a M,
+    ) -> Self {
+        Self {
+            launch,
+            program: launch.program,
+            block,
+            worker,
+            warp,
+            model,
+        }
+    }
+}
+
 /// Result of an instruction.
 pub type ExecResult = Result<(), Box<LaneFault>>;
 
