@@ -4,10 +4,12 @@
 //! Uses `process_vm_readv`/`writev` on this process [0.6 µs per call, then three quarters of `memcpy`'s rate]. If a
 //! sandbox denies them, falls back to a pipe, which is slower: `write(2)` and `read(2)` also return `EFAULT`.
 //!
-//! From a page on, `madvise` makes the pages accessible or says that it cannot, and the copy is a plain one [55 ns a page, where
-//! `process_vm_readv` takes 100]. A program that unmaps the range during the copy faults, as it would in a copy of its own.
+//! From a page on, the copy is a plain one after a check. If the range is private memory, as most is, the kernel says so for all of
+//! it at once; otherwise `madvise` makes its pages accessible or says that it cannot [30 ns a page; `process_vm_readv` copies one
+//! in 100, `memcpy` in 30]. A program that unmaps the range during the copy faults, as it would in a copy of its own.
 
 pub mod caller;
+mod mappings;
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -51,11 +53,15 @@ fn transfer(ours: *mut u8, theirs: u64, len: u64, direction: &Direction) -> Resu
         return Err(BadAddress);
     }
     let mut done = 0u64;
-    while len - done >= LARGE && populate(theirs + done, (len - done).min(CHECKED_STEP), direction)
-    {
-        let n = (len - done).min(CHECKED_STEP);
-        // SAFETY: the caller guarantees `len` valid bytes at `ours`, of which `done` were moved; the kernel has just made the
-        // pages of the other range accessible.
+    while len - done >= LARGE {
+        let step = (len - done).min(CHECKED_STEP);
+        let n = match mappings::private_bytes(theirs + done) {
+            Some(bytes) => bytes.min(len - done),
+            None if populate(theirs + done, step, direction) => step,
+            None => break,
+        };
+        // SAFETY: the caller guarantees `len` valid bytes at `ours`, of which `done` were moved; the kernel has just said that
+        // the other range is accessible.
         unsafe {
             let (mine, other) = (ours.add(done as usize), (theirs + done) as *mut u8);
             match direction {
