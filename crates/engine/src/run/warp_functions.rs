@@ -7,6 +7,7 @@ use super::memory::{
     ResolvedAddress, addresses, host, local_base, local_read, local_write, resolve,
 };
 use super::warp::{Collective, FragmentState, Warp};
+use crate::address_windows::windows;
 use crate::bytecode::Inst;
 use crate::fault::{FaultKind, LaneFault};
 use crate::kir::MemSpace;
@@ -126,6 +127,33 @@ impl<M: MemoryModel> warp::Warp for Caller<'_, '_, M> {
                 Ok(unsafe { local_read(base, at, lane, bytes) })
             }
         }
+    }
+
+    fn load_shared(&mut self, addresses: &[u64], lines: &mut [u128]) -> bool {
+        const SIZE: u64 = size_of::<u128>() as u64;
+        let window = match self.space {
+            MemSpace::Shared => 0,
+            MemSpace::Generic => windows().shared,
+            _ => return false,
+        };
+        let block = &self.cx.block;
+        let Some(last) = u64::from(block.shared_bytes).checked_sub(SIZE) else {
+            return false;
+        };
+        let offset = |address: &u64| address.wrapping_sub(window);
+        let refused = |at: u64| at > last || !at.is_multiple_of(SIZE);
+        let any_refused = addresses
+            .iter()
+            .fold(false, |any, a| any | refused(offset(a)));
+        if M::CHECKS || any_refused {
+            return false;
+        }
+        let base = block.shared() as u64;
+        for (address, line) in addresses.iter().zip(lines) {
+            // SAFETY: the line lies in shared memory, and is aligned to its size.
+            *line = unsafe { host::read(base + offset(address), SIZE as u32) };
+        }
+        true
     }
 
     fn store(

@@ -36,6 +36,10 @@ pub trait Warp {
     /// The fault of a refused access.
     fn load(&mut self, lane: usize, address: u64, bytes: u32) -> Result<u128, Box<LaneFault>>;
 
+    /// Loads 16 bytes from each address, as [`Self::load`] does. Returns `false`, with any `lines`, unless all lie in the shared
+    /// memory of the block and need no check but that: then [`Self::load`] loads them, or returns the fault of one.
+    fn load_shared(&mut self, addresses: &[u64], lines: &mut [u128]) -> bool;
+
     /// Stores the low `bytes` bytes of `value`, as [`Self::load`] loads them.
     ///
     /// # Errors
@@ -130,6 +134,10 @@ pub unsafe fn set_row(warp: &mut dyn Warp, at: u32, values: &[u32; 32]) {
     let active = warp.active();
     // SAFETY: as for `row`.
     let slot: &mut [u32; 32] = unsafe { &mut *warp.registers().add(at as usize).cast() };
+    if active == u32::MAX {
+        *slot = *values;
+        return;
+    }
     for (l, (to, from)) in slot.iter_mut().zip(values).enumerate() {
         if active >> l & 1 != 0 {
             *to = *from;

@@ -4,9 +4,15 @@ mod element;
 mod float;
 mod fragment;
 mod multiply;
+#[cfg(target_arch = "x86_64")]
+mod parts;
 mod quad;
 mod sparse;
 mod tile;
+#[cfg(target_arch = "x86_64")]
+mod vector;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod vector_tests;
 mod wgmma;
 mod wmma;
 

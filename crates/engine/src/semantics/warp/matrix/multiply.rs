@@ -9,6 +9,8 @@ use super::element::{Element, element_types};
 use super::float::{Format, MOST, Numbers, Precision, Sum, WIDE, nearest, single_bits};
 use super::fragment::{Axes, Fragment};
 use super::sparse::Sparsity;
+#[cfg(target_arch = "x86_64")]
+use super::vector::Vectored;
 use super::{Shape, elements, register_count, shape, slot_type, unexpected};
 use crate::fault::LaneFault;
 use crate::semantics::lane::{OperandRef, OperandSlot, RM, RN, RP, RZ, fma64, payload64};
@@ -42,6 +44,9 @@ pub struct Multiply {
     columns: Vec<u16>,
     /// The positions whose products are added in one step.
     steps: Vec<Vec<u16>>,
+    /// The form that vector instructions compute.
+    #[cfg(target_arch = "x86_64")]
+    vectored: Option<Vectored>,
 }
 
 /// Selects the function of `mma` or `wmma.mma`.
@@ -116,14 +121,16 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
         unsafe { m.multiply_doubles(warp, operands) };
         return Ok(());
     }
-    let mut rows = [[0; 32]; 3 * REGISTERS + 1];
+    let file = warp.registers();
+    let mut rows = [&[0; 32]; 3 * REGISTERS + 1];
     for (to, at) in rows.iter_mut().zip(&operands.src) {
-        // SAFETY: `select` has chosen 32-bit slots.
-        *to = unsafe { row(warp, *at) };
+        // SAFETY: `select` has chosen 32-bit slots. Nothing writes to the register file until the results are computed.
+        *to = unsafe { &*file.add(*at as usize).cast() };
     }
-    let columns = m.columns(&rows[operands.src.len() - 1]);
-    let result = m.of_registers(&rows, columns.as_deref());
-    for (&at, values) in operands.dst.iter().zip(&result) {
+    let columns = m.columns(rows[operands.src.len() - 1]);
+    let mut results = [[0; 32]; REGISTERS];
+    m.of_registers(&rows, columns.as_deref(), &mut results);
+    for (&at, values) in operands.dst.iter().zip(&results) {
         // SAFETY: `select` has chosen 32-bit slots.
         unsafe { set_row(warp, at, values) };
     }
@@ -218,16 +225,55 @@ impl Multiply {
             sparsity,
             columns: (0..shape.m).flat_map(|_| terms.clone()).collect(),
             steps,
+            #[cfg(target_arch = "x86_64")]
+            vectored: match sparsity {
+                None => Vectored::new(shape, elements, registers, arithmetic),
+                Some(_) => None,
+            },
         })
     }
 
-    /// The registers of D from those of A, B and C. Of a sparse A, `columns` has what [`Self::columns`] returns.
+    /// Computes the registers of D from those of A, B and C. Of a sparse A, `columns` has what [`Self::columns`] returns.
     pub fn of_registers(
         &self,
-        rows: &[[u32; 32]],
+        rows: &[&[u32; 32]],
+        columns: Option<&[u16]>,
+        results: &mut [[u32; 32]; REGISTERS],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if self.vector_results(rows, results) {
+            return;
+        }
+        *results = self.general(rows, columns);
+    }
+
+    /// Computes the registers of D with the vector code, if there is one for this product and these numbers.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn vector_results(
+        &self,
+        rows: &[&[u32; 32]],
+        results: &mut [[u32; 32]; REGISTERS],
+    ) -> bool {
+        let Some(vectored) = &self.vectored else {
+            return false;
+        };
+        let [_, a, b, _] = &self.fragments;
+        let (factors, accumulators) = rows.split_at(a.registers + b.registers);
+        vectored.product(factors, accumulators, results)
+    }
+
+    /// As [`Self::of_registers`], without vector code for particular shapes.
+    #[inline(never)]
+    pub(super) fn general(
+        &self,
+        rows: &[&[u32; 32]],
         columns: Option<&[u16]>,
     ) -> [[u32; 32]; REGISTERS] {
-        self.product(rows, columns.unwrap_or(&self.columns))
+        let mut copy = [[0; 32]; 3 * REGISTERS];
+        for (to, from) in copy.iter_mut().zip(rows) {
+            *to = **from;
+        }
+        self.product(&copy, columns.unwrap_or(&self.columns))
     }
 
     /// The row of B that each element of a sparse A is multiplied with; `None` if A is not sparse.

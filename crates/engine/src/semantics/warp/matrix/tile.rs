@@ -16,23 +16,61 @@ fn count(i: &Instr) -> Option<u8> {
     (has(Word::M8n8) && i.types[..] == [Type::B16]).then_some(count)
 }
 
-/// The elements of a matrix, by row and column.
-fn unpack(register: &[u32; 32]) -> [[u32; 8]; 8] {
+/// The rows of a matrix: eight elements each.
+pub type Lines = [u128; 8];
+
+/// The rows of the matrix in a register.
+fn unpack(register: &[u32; 32]) -> Lines {
     std::array::from_fn(|r| {
-        std::array::from_fn(|c| register[4 * r + c / 2] >> (16 * (c % 2)) & 0xffff)
+        let words = register[4 * r..][..4].iter().rev();
+        words.fold(0, |row, word| row << 32 | u128::from(*word))
     })
 }
 
 /// The register that holds a matrix.
-fn pack(matrix: &[[u32; 8]; 8]) -> [u32; 32] {
-    std::array::from_fn(|l| {
-        let pair = &matrix[l / 4][2 * (l % 4)..][..2];
-        pair[0] | pair[1] << 16
-    })
+#[inline]
+pub fn pack(rows: &Lines) -> [u32; 32] {
+    std::array::from_fn(|l| (rows[l / 4] >> (32 * (l % 4))) as u32)
 }
 
-fn transposed(matrix: &[[u32; 8]; 8]) -> [[u32; 8]; 8] {
-    std::array::from_fn(|r| std::array::from_fn(|c| matrix[c][r]))
+/// The columns of a matrix.
+#[cfg(target_arch = "x86_64")]
+pub fn transposed(rows: &Lines) -> Lines {
+    use std::arch::x86_64::*;
+    let mut columns: Lines = [0; 8];
+    // SAFETY: every x86-64 has SSE2; a row and a column have the size of a vector.
+    unsafe {
+        let load = |n: usize| _mm_loadu_si128((&raw const rows[n]).cast());
+        // Pairs of rows: the first and the last four elements.
+        let mut pairs = [[_mm_setzero_si128(); 2]; 4];
+        for (n, pairs) in pairs.iter_mut().enumerate() {
+            let (i, j) = (load(2 * n), load(2 * n + 1));
+            *pairs = [_mm_unpacklo_epi16(i, j), _mm_unpackhi_epi16(i, j)];
+        }
+        for (n, columns) in columns.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            let (half, high) = (n / 2, n % 2 != 0);
+            let [a, b, c, d] = pairs;
+            let (a, b, c, d) = (a[half], b[half], c[half], d[half]);
+            let (upper, lower) = if high {
+                (_mm_unpackhi_epi32(a, b), _mm_unpackhi_epi32(c, d))
+            } else {
+                (_mm_unpacklo_epi32(a, b), _mm_unpacklo_epi32(c, d))
+            };
+            let [i, j] = columns;
+            _mm_storeu_si128((&raw mut *i).cast(), _mm_unpacklo_epi64(upper, lower));
+            _mm_storeu_si128((&raw mut *j).cast(), _mm_unpackhi_epi64(upper, lower));
+        }
+    }
+    columns
+}
+
+/// The columns of a matrix.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn transposed(rows: &Lines) -> Lines {
+    std::array::from_fn(|c| {
+        let elements = rows.iter().rev().map(|row| row >> (16 * c) & 0xffff);
+        elements.fold(0, |column, element| column << 16 | element)
+    })
 }
 
 /// Selects the function of `ldmatrix`.
@@ -58,31 +96,26 @@ unsafe fn load_matrices<const TRANSPOSED: bool>(
     operands: &Operands,
 ) -> Result<(), Box<LaneFault>> {
     let addresses = *warp.addresses();
-    // The results are written last: the address may be in one of their registers.
-    let mut results = vec![[0u32; 32]; operands.dst.len()];
-    for (matrix, result) in results.iter_mut().enumerate() {
-        // Eight lanes hold the addresses of the rows.
-        let mut rows = [0u128; 8];
-        for (r, to) in rows.iter_mut().enumerate() {
-            let lane = 8 * matrix + r;
+    let count = operands.dst.len().min(4);
+    // Eight lanes hold the addresses of the rows of a matrix.
+    let mut rows = [0u128; 32];
+    let rows = &mut rows[..8 * count];
+    let all = warp.active().trailing_ones() as usize >= rows.len();
+    if !(all && warp.load_shared(&addresses[..rows.len()], rows)) {
+        for (lane, to) in rows.iter_mut().enumerate() {
             // A lane that has exited has no address.
             if warp.active() >> lane & 1 != 0 {
                 *to = warp.load(lane, addresses[lane], 16)?;
             }
         }
-        let element = |r: usize, c: usize| (rows[r] >> (16 * c)) as u32 & 0xffff;
-        for (l, to) in result.iter_mut().enumerate() {
-            let (group, place) = (l / 4, 2 * (l % 4));
-            let pair = [place, place + 1].map(|c| match TRANSPOSED {
-                true => element(c, group),
-                false => element(group, c),
-            });
-            *to = pair[0] | pair[1] << 16;
-        }
     }
-    for (&at, result) in operands.dst.iter().zip(&results) {
+    for (&at, rows) in operands.dst.iter().zip(rows.as_chunks::<8>().0) {
+        let register = match TRANSPOSED {
+            true => pack(&transposed(rows)),
+            false => pack(rows),
+        };
         // SAFETY: `load` has chosen 32-bit slots.
-        unsafe { set_row(warp, at, result) };
+        unsafe { set_row(warp, at, &register) };
     }
     Ok(())
 }
@@ -117,14 +150,11 @@ unsafe fn store_matrices<const TRANSPOSED: bool>(
             matrix = transposed(&matrix);
         }
         // Eight lanes hold the addresses of the rows.
-        for (r, elements) in matrix.iter().enumerate() {
+        for (r, elements) in matrix.into_iter().enumerate() {
             let lane = 8 * n + r;
-            if warp.active() >> lane & 1 == 0 {
-                continue;
+            if warp.active() >> lane & 1 != 0 {
+                warp.store(lane, addresses[lane], 16, elements)?;
             }
-            let element = |(c, v): (usize, &u32)| u128::from(*v) << (16 * c);
-            let bits = elements.iter().enumerate().map(element).sum();
-            warp.store(lane, addresses[lane], 16, bits)?;
         }
     }
     Ok(())

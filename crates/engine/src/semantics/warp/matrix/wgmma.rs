@@ -11,6 +11,7 @@ use super::super::{Detail, Operands, Selected, Warp, mask, row, row_64, set_row}
 use super::element::{Element, element_types};
 use super::multiply::{Arithmetic, Multiply, REGISTERS};
 use super::sparse::Sparsity;
+use super::tile::{pack, transposed};
 use super::{Shape, elements, first_lane, register_count, shape, slot_type, unexpected};
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
 use crate::semantics::lane::{OperandRef, OperandSlot};
@@ -219,38 +220,37 @@ impl Matrix {
         address ^ (address >> 7 & mask) << 4
     }
 
-    /// The rows of A, or columns of B, from `from` on: eight of them, of `words` words.
-    fn eight(&self, warp: &mut dyn Warp, from: u64, words: usize) -> Result<Lines, Box<LaneFault>> {
-        let mut lines = Lines::default();
-        if self.transposed {
-            for part in 0..2 * words {
-                let bits = warp.load(self.lane, self.address(from, part as u64), 16)?;
-                for (n, line) in lines.iter_mut().enumerate() {
-                    let element = (bits >> (16 * n)) as u32 & 0xffff;
-                    line[part / 2] |= element << (16 * (part % 2));
-                }
-            }
-        } else {
-            for (n, line) in lines.iter_mut().enumerate() {
-                for part in 0..words / 4 {
-                    let bits =
-                        warp.load(self.lane, self.address(from + n as u64, part as u64), 16)?;
-                    for (word, to) in line[4 * part..][..4].iter_mut().enumerate() {
-                        *to = (bits >> (32 * word)) as u32;
-                    }
-                }
+    /// Loads the registers of the rows of A, or columns of B, from `from` on: eight of them, 16 bytes of each in a register.
+    fn load(
+        &self,
+        warp: &mut dyn Warp,
+        from: u64,
+        registers: &mut [[u32; 32]],
+    ) -> Result<(), Box<LaneFault>> {
+        // In the order of the registers, and of the lines of a register.
+        let mut addresses = [0; 32];
+        let mut lines = [0u128; 32];
+        let count = (8 * registers.len()).min(32);
+        for (n, address) in addresses[..count].iter_mut().enumerate() {
+            *address = match self.transposed {
+                true => self.address(from, n as u64),
+                false => self.address(from + n as u64 % 8, n as u64 / 8),
+            };
+        }
+        let (addresses, lines) = (&addresses[..count], &mut lines[..count]);
+        if !warp.load_shared(addresses, lines) {
+            for (address, line) in addresses.iter().zip(&mut *lines) {
+                *line = warp.load(self.lane, *address, 16)?;
             }
         }
-        Ok(lines)
+        for (register, lines) in registers.iter_mut().zip(lines.as_chunks::<8>().0) {
+            *register = match self.transposed {
+                true => pack(&transposed(lines)),
+                false => pack(lines),
+            };
+        }
+        Ok(())
     }
-}
-
-/// Eight rows of A, or columns of B. Those of a sparse product's B have 16 words, the others eight.
-type Lines = [[u32; 16]; 8];
-
-/// A register of A or B from eight lines: word `lane % 4 + 4 * part` of line `lane / 4`.
-fn register(lines: &Lines, part: usize) -> [u32; 32] {
-    std::array::from_fn(|l| lines[l / 4][l % 4 + 4 * part])
 }
 
 /// # Safety
@@ -283,10 +283,9 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
         let a = Matrix::new(unsafe { row_64(warp, a[0]) }[first], a_transposed, first)?;
         let from = u64::from(warp.rank() % 4) * 16;
         for half in 0..2 {
-            let lines = a.eight(warp, from + 8 * half as u64, 8)?;
-            for part in 0..2 {
-                rows[half + 2 * part] = register(&lines, part);
-            }
+            let mut registers = [[0; 32]; 2];
+            a.load(warp, from + 8 * half as u64, &mut registers)?;
+            (rows[half], rows[half + 2]) = (registers[0], registers[1]);
         }
     }
     for word in rows[..4].iter_mut().flatten() {
@@ -296,11 +295,9 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
     let metadata = metadata.first().map(|at| unsafe { row(warp, *at) });
     let columns = metadata.and_then(|m| of.product.columns(&m));
     let mut results: Vec<[u32; 32]> = Vec::with_capacity(d.len());
+    let mut product = [[0; 32]; REGISTERS];
     for (n, d) in d.chunks(of.registers_of_eight).enumerate() {
-        let lines = b.eight(warp, 8 * n as u64, 4 * registers_of_b)?;
-        for part in 0..registers_of_b {
-            rows[4 + part] = register(&lines, part);
-        }
+        b.load(warp, 8 * n as u64, &mut rows[4..at_d])?;
         for (to, at) in rows[at_d..].iter_mut().zip(d) {
             *to = if add {
                 // SAFETY: `select` has chosen 32-bit slots.
@@ -309,7 +306,8 @@ unsafe fn multiply(warp: &mut dyn Warp, operands: &Operands) -> Result<(), Box<L
                 [0; 32]
             };
         }
-        let product: [[u32; 32]; REGISTERS] = of.product.of_registers(&rows, columns.as_deref());
+        of.product
+            .of_registers(&rows.each_ref(), columns.as_deref(), &mut product);
         results.extend(&product[..d.len()]);
     }
     for (&at, values) in operands.dst.iter().zip(&results) {
