@@ -55,7 +55,9 @@ def floats(tag, dtype, n=N, low=-40.0, high=40.0):
         -7.0,
     ]
     r = rng(tag)
-    wide = np.exp2(r.uniform(info.minexp / 2, info.maxexp / 2, n // 4)) * r.choice([-1, 1], n // 4)
+    # Not `exp2`, whose last bit depends on the processor.
+    exponents, fractions = np.divmod(r.uniform(info.minexp / 2, info.maxexp / 2, n // 4), 1)
+    wide = np.ldexp(1 + fractions, exponents.astype(int)) * r.choice([-1, 1], n // 4)
     rest = r.uniform(low, high, n - len(special) - len(wide))
     with np.errstate(over="ignore"):
         return np.concatenate([special, wide, rest]).astype(dtype)
