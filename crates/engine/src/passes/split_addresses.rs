@@ -1,11 +1,13 @@
 //! Addresses of memory accesses as a varying plus a uniform register.
 
-use cupyrite_ptx::ir::Op;
+use cupyrite_ptx::ir::{Op, Special};
 
 use super::remove;
 use super::uniformity::count_definitions;
 use crate::build::CompileError;
-use crate::kir::{Action, Function, Instruction, MemSpace, Reg, Register, Role, Uniformity};
+use crate::kir::{
+    Action, Function, Instruction, MemSpace, Reg, Register, Role, Source, Uniformity,
+};
 use crate::semantics::lane::Slot;
 
 /// An addition of a varying and a uniform 64-bit register.
@@ -13,6 +15,34 @@ struct Sum {
     result: Reg,
     varying: Reg,
     uniform: Reg,
+}
+
+/// Of each register, whether its value differs in the lanes of a warp although it does not change during a block: what is
+/// computed from `%laneid` and `%lanemask`.
+fn differs_by_lane(f: &Function) -> Vec<bool> {
+    use Special::{LaneId, LaneMaskEq, LaneMaskGe, LaneMaskGt, LaneMaskLe, LaneMaskLt};
+    let of_lane = |r: &Register| {
+        let Source::Special(special) = r.source else {
+            return false;
+        };
+        matches!(
+            special,
+            LaneId | LaneMaskEq | LaneMaskGe | LaneMaskGt | LaneMaskLe | LaneMaskLt
+        )
+    };
+    let mut differs: Vec<bool> = f.registers.iter().map(of_lane).collect();
+    // Each follows the definitions of its sources.
+    for i in f.launch_prologue.iter().chain(&f.block_prologue) {
+        let mut reads = false;
+        i.action
+            .for_each(&mut |role, r| reads |= role == Role::Read && differs[r.at as usize]);
+        i.action.for_each(&mut |role, r| {
+            if role == Role::Write {
+                differs[r.at as usize] |= reads;
+            }
+        });
+    }
+    differs
 }
 
 /// Finds memory accesses whose address is the sum of a varying register and of one that is constant for the block. The
@@ -32,6 +62,7 @@ pub fn split_addresses(f: &mut Function) -> Result<(), CompileError> {
         }
     }
     let definitions = count_definitions(f);
+    let differs = differs_by_lane(f);
     let mut uses = vec![0u32; f.registers.len()];
     for i in f.instructions() {
         i.guard
@@ -49,7 +80,7 @@ pub fn split_addresses(f: &mut Function) -> Result<(), CompileError> {
         }
         for i in &mut b.instructions {
             if let Some(address) = i.action.address_mut()
-                && matches!(address.space, MemSpace::Generic | MemSpace::Global)
+                && address.space != MemSpace::Shared
                 && let Some(s) = sums.iter().find(|s| s.result == address.base)
             {
                 address.base = s.varying;
@@ -63,7 +94,7 @@ pub fn split_addresses(f: &mut Function) -> Result<(), CompileError> {
                     }
                 });
             }
-            if let Some(sum) = uniform_sum(i, &definitions, &f.registers) {
+            if let Some(sum) = uniform_sum(i, &definitions, &differs, &f.registers) {
                 if sums.len() == MOST_SUMS {
                     sums.remove(0);
                 }
@@ -76,14 +107,22 @@ pub fn split_addresses(f: &mut Function) -> Result<(), CompileError> {
         saved_uses[r] > 0 && saved_uses[r] == uses[r]
     };
     let omitted: Vec<bool> = (f.instructions())
-        .map(|i| uniform_sum(i, &definitions, &f.registers).is_some_and(|s| unused(&s.result)))
+        .map(|i| {
+            let sum = uniform_sum(i, &definitions, &differs, &f.registers);
+            sum.is_some_and(|s| unused(&s.result))
+        })
         .collect();
     remove(f, &omitted);
     Ok(())
 }
 
 /// The parts of an unguarded 64-bit addition of a varying and a uniform register whose result has no other definition.
-fn uniform_sum(i: &Instruction, definitions: &[u32], registers: &[Register]) -> Option<Sum> {
+fn uniform_sum(
+    i: &Instruction,
+    definitions: &[u32],
+    differs: &[bool],
+    registers: &[Register],
+) -> Option<Sum> {
     let Action::Lanes(op) = &i.action else {
         return None;
     };
@@ -105,7 +144,8 @@ fn uniform_sum(i: &Instruction, definitions: &[u32], registers: &[Register]) -> 
         (false, true) => (a, b),
         _ => return None,
     };
-    (uniformity(varying) == Uniformity::Varying).then_some(Sum {
+    let splits = uniformity(varying) == Uniformity::Varying && !differs[uniform.at as usize];
+    splits.then_some(Sum {
         result,
         varying,
         uniform,
