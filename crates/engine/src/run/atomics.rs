@@ -14,7 +14,7 @@ use super::memory::{
 use super::warp::Warp;
 use crate::bytecode::Inst;
 use crate::kir::Reg;
-use crate::semantics::atomic::combine;
+use crate::semantics::atomic::{add32, combine};
 use crate::semantics::lane::flush;
 use cupyrite_ptx::ir::{AtomOp, Scope, Semantics, Type};
 
@@ -85,7 +85,7 @@ pub(super) unsafe fn on_host(p: u64, op: AtomOp, ty: Type, v: u128, v2: u128) ->
 /// As [`on_host`].
 unsafe fn add_flushed(p: u64, v: u32) -> u128 {
     let v = flush(f32::from_bits(v));
-    let add = |old| Some(flush(flush(f32::from_bits(old)) + v).to_bits());
+    let add = |old| Some(flush(add32(flush(f32::from_bits(old)), v)).to_bits());
     // SAFETY: the caller has checked the range and its alignment.
     let at = unsafe { host::atomic::<AtomicU32>(p) };
     u128::from(at.fetch_update(Ordering::AcqRel, RELAXED, add).unwrap_or(0))

@@ -32,6 +32,25 @@ fn halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
+/// The sum; if the first operand is a NaN, that one, quieted. The addition of Rust returns either operand then, as the compiler
+/// orders them, and all tiers must return the same.
+pub fn add32(a: f32, b: f32) -> f32 {
+    const QUIET: u32 = 1 << 22;
+    match a.is_nan() {
+        true => f32::from_bits(a.to_bits() | QUIET),
+        false => a + b,
+    }
+}
+
+/// [`add32`] in double precision.
+fn add64(a: f64, b: f64) -> f64 {
+    const QUIET: u64 = 1 << 51;
+    match a.is_nan() {
+        true => f64::from_bits(a.to_bits() | QUIET),
+        false => a + b,
+    }
+}
+
 /// An operation on half-precision values.
 fn half_op(op: AtomOp, bf: bool) -> impl Fn(u16, u16) -> u16 {
     move |a, b| {
@@ -71,8 +90,8 @@ pub fn combine(op: AtomOp, ty: Type, old: u64, v: u64, v2: u64) -> u64 {
             }
         }
         AtomOp::Add => match ty {
-            F32 => u64::from((f32::from_bits(old as u32) + f32::from_bits(v as u32)).to_bits()),
-            F64 => (f64::from_bits(old) + f64::from_bits(v)).to_bits(),
+            F32 => u64::from(add32(f32::from_bits(old as u32), f32::from_bits(v as u32)).to_bits()),
+            F64 => add64(f64::from_bits(old), f64::from_bits(v)).to_bits(),
             F16 => u64::from(half_op(op, false)(old as u16, v as u16)),
             BF16 => u64::from(half_op(op, true)(old as u16, v as u16)),
             F16x2 => u64::from(halves(old as u32, v as u32, half_op(op, false))),
