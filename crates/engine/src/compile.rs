@@ -24,7 +24,7 @@ pub fn compile_kernel(placed: &PlacedModule, kernel: FuncId) -> Result<Program, 
     let wanted = requested.as_ref().map(|d| d.point);
     let (kernel, allocation, text) = to_kir(placed, kernel, wanted)?;
     if let (Some(dump), Some(text)) = (requested, text) {
-        dump.write(&kernel.functions[0].name, &text);
+        dump.write(&kernel.functions[0].name, text.as_bytes());
     }
     Interpreter::compile(kernel, &allocation, placed)
 }

@@ -1,4 +1,4 @@
-//! Dumps of KIR: the points at which they can be taken, the variables that ask for them, and their files.
+//! Dumps of KIR and machine code: the points at which they can be taken, the variables that ask for them, and their files.
 
 use std::env;
 use std::fmt::Write as _;
@@ -21,28 +21,31 @@ pub const POINTS: [&str; PASSES.len() + 2] = {
     names
 };
 
-/// What `CUPYRITE_CPU_DUMP` asks for: the KIR of every kernel at one of [`POINTS`].
+/// The point at which machine code is dumped.
+pub const CODE: &str = "code";
+
+/// What `CUPYRITE_CPU_DUMP` asks for: the KIR of every kernel at one of [`POINTS`], or machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dump {
-    /// The point.
+    /// One of [`POINTS`], or [`CODE`].
     pub point: &'static str,
     /// The folder of the files, `CUPYRITE_CPU_DUMP_FOLDER`; by default `cupyrite-dump` in the working directory.
     pub folder: PathBuf,
 }
 
 impl Dump {
-    /// Writes the text of a kernel's KIR. An error is only reported on standard error: a folder that cannot be written must not
+    /// Writes the text of a kernel's KIR, or its machine code. An error is only reported on standard error: a folder that cannot be written must not
     /// change what a program does.
-    pub(crate) fn write(&self, kernel: &str, text: &str) {
+    pub(crate) fn write(&self, kernel: &str, contents: &[u8]) {
         let file = self.folder.join(file_name(kernel, self.point));
-        let written = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&file, text));
+        let written = fs::create_dir_all(&self.folder).and_then(|()| fs::write(&file, contents));
         if let Err(e) = written {
             eprintln!("cupyrite: cannot write {}: {e}", file.display());
         }
     }
 }
 
-/// `CUPYRITE_CPU_DUMP`: `kir`, or `kir:` and the name of a pass.
+/// `CUPYRITE_CPU_DUMP`: `kir`, or `kir:` and the name of a pass, or `code`.
 ///
 /// # Errors
 /// The value is another one; the message names the passes.
@@ -56,12 +59,12 @@ pub fn requested() -> Result<Option<Dump>, InvalidSetting> {
     let point = match text.strip_prefix("kir") {
         Some("") => POINTS.last(),
         Some(pass) => POINTS.iter().find(|d| pass.strip_prefix(':') == Some(d)),
-        None => None,
+        None => (text == CODE).then_some(&CODE),
     };
     let Some(point) = point else {
         let points = POINTS.map(|d| format!("kir:{d}")).join(", ");
         return Err(InvalidSetting::new(format!(
-            "{VARIABLE}='{text}': expected kir (after the last pass) or one of {points}"
+            "{VARIABLE}='{text}': expected code, kir (after the last pass) or one of {points}"
         )));
     };
     let folder = env::var_os("CUPYRITE_CPU_DUMP_FOLDER").filter(|f| !f.is_empty());
@@ -79,5 +82,6 @@ fn file_name(kernel: &str, point: &str) -> String {
         kernel.hash(&mut hasher);
         let _ = write!(name, "-{:016x}", hasher.finish());
     }
-    format!("{name}.{point}.kir")
+    let extension = if point == CODE { "bin" } else { "kir" };
+    format!("{name}.{point}.{extension}")
 }
