@@ -114,6 +114,7 @@ def test_an_empty_unknown_variable_counts_as_unset():
         ("CUPYRITE_CPU_DUMP", "kir:inlining"),
         ("CUPYRITE_CPU_DUMP", "ptx"),
         ("CUPYRITE_CPU_TIER", "3"),
+        ("CUPYRITE_CPU_INSTRUCTIONS", "sse2"),
     ],
 )
 def test_invalid_setting_of_the_cpu_device_fails_initialization(name, value):

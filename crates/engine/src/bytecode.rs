@@ -247,6 +247,11 @@ impl OperandTable {
         self.ends.push(self.list.len() as u32);
     }
 
+    /// Whether an instruction writes the slot at a location.
+    pub fn writes(&self, at: u32) -> bool {
+        self.list.iter().any(|o| o.written && o.at == at)
+    }
+
     /// The registers of the instruction at `pc`.
     pub fn of(&self, pc: u32) -> &[PlacedOperand] {
         let start = match pc.checked_sub(1) {
@@ -269,12 +274,16 @@ pub struct NativeEntry {
     pub masked: u64,
     /// Index in [`NativeCode::blocks`] of the blocks of its function.
     pub blocks: u32,
+    /// Whether the function has warp collectives, at which the chunks of a warp take turns.
+    pub pairs: bool,
 }
 
 /// Machine code of a kernel.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Debug)]
 pub struct NativeCode {
+    /// Lanes of a chunk.
+    pub lanes: usize,
     /// The bytecode, with [`InstKind::Native`] where machine code begins.
     pub code: Vec<Inst>,
     /// The entries.
@@ -283,9 +292,19 @@ pub struct NativeCode {
     pub blocks: Vec<u64>,
     /// Their positions.
     pub positions: Vec<u32>,
+    /// Whether machine code accesses local memory.
+    pub accesses_local: bool,
     /// Keeps the machine code.
     #[expect(dead_code, reason = "addresses lead into it")]
     pub memory: ExecutableMemory,
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+impl NativeCode {
+    /// A mask of all lanes of a chunk.
+    pub fn all_lanes(&self) -> u32 {
+        (1 << self.lanes) - 1
+    }
 }
 
 /// The machine code of a kernel, once it has been compiled.
@@ -385,6 +404,8 @@ pub struct Program {
     pub uses_tid: [bool; 3],
     /// Whether `%warpid` is read.
     pub uses_warp_id: bool,
+    /// Whether the carry flag is written.
+    pub writes_carry: bool,
     /// Whether the barrier of the cluster is used.
     pub uses_cluster_barrier: bool,
     /// Whether the module's architecture has clusters.

@@ -3,6 +3,8 @@
 use std::env;
 use std::fmt;
 
+use crate::cpu_features;
+
 /// The message about a variable with an invalid value, or about an unknown one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidSetting(String);
@@ -58,6 +60,15 @@ pub fn memory() -> Result<Option<u64>, InvalidSetting> {
     })
 }
 
+/// An instruction set for machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// AVX2, FMA, and the other features of x86-64-v3.
+    Avx2,
+    /// AVX-512 with its extensions for bytes, doublewords and shorter vectors.
+    Avx512,
+}
+
 /// How kernels are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TierSetting {
@@ -67,6 +78,35 @@ pub enum TierSetting {
     Compiler,
     /// By the interpreter first, and by machine code if they run long.
     Automatic,
+}
+
+impl Instructions {
+    /// Whether this machine has them.
+    pub fn are_available(self) -> bool {
+        match self {
+            Self::Avx2 => cpu_features::has_x86_64_v3(),
+            Self::Avx512 => cpu_features::has_avx512(),
+        }
+    }
+}
+
+/// `CUPYRITE_CPU_INSTRUCTIONS`: the instruction set of machine code.
+///
+/// # Errors
+/// The value is not `avx2` or `avx512`, or this machine has not got it.
+pub fn instructions() -> Result<Option<Instructions>, InvalidSetting> {
+    read(
+        "CUPYRITE_CPU_INSTRUCTIONS",
+        "`avx2` or `avx512`, and a processor that has it",
+        |text| {
+            let wanted = match text {
+                "avx2" => Instructions::Avx2,
+                "avx512" => Instructions::Avx512,
+                _ => return None,
+            };
+            wanted.are_available().then_some(wanted)
+        },
+    )
 }
 
 /// `CUPYRITE_CPU_TIER`: how kernels are executed.

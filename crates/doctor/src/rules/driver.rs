@@ -150,10 +150,10 @@ pub(crate) fn driver_failed(evidence: &Evidence<'_>, failure: &Failure) -> Probl
             Severity::Error,
             format!("the CPU device does not start: {first}"),
             "One of its settings is invalid: CUPYRITE_CPU_DEVICES, CUPYRITE_CPU_COMPUTE_CAPABILITY, \
-             CUPYRITE_CPU_MEMORY, CUPYRITE_CPU_THREADS.",
+             CUPYRITE_CPU_MEMORY, CUPYRITE_CPU_THREADS, CUPYRITE_CPU_TIER, CUPYRITE_CPU_INSTRUCTIONS.",
             vec![Fix::command(
                 "unset CUPYRITE_CPU_DEVICES CUPYRITE_CPU_COMPUTE_CAPABILITY CUPYRITE_CPU_MEMORY \
-                 CUPYRITE_CPU_THREADS",
+                 CUPYRITE_CPU_THREADS CUPYRITE_CPU_TIER CUPYRITE_CPU_INSTRUCTIONS",
             )],
         );
     }

@@ -134,13 +134,19 @@ fn values(variables: &Variables) -> Vec<Problem> {
     for (name, words, right) in [
         (
             "CUPYRITE_RUNTIME",
-            ["auto", "cudart", "own"],
+            &["auto", "cudart", "own"][..],
             "auto, cudart or own",
         ),
         (
             "CUPYRITE_LINKER",
-            ["auto", "nvjitlink", "driver"],
+            &["auto", "nvjitlink", "driver"],
             "auto, nvjitlink or driver",
+        ),
+        ("CUPYRITE_CPU_TIER", &["1", "2", "auto"], "1, 2 or auto"),
+        (
+            "CUPYRITE_CPU_INSTRUCTIONS",
+            &["avx2", "avx512"],
+            "avx2 or avx512",
         ),
     ] {
         if let Some(given) = value(variables, name)

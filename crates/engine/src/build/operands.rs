@@ -130,10 +130,15 @@ impl FunctionBuilder<'_, '_> {
             }
             Operand::Var(v, offset) => {
                 let at = self.frame_offset(*v)?;
-                let dst = self.temporary(Slot::R64);
                 let offset = i64::from(at).wrapping_add(*offset);
-                out.push(Action::FrameAddress { dst, offset });
-                dst
+                if self.function.is_entry {
+                    // The frame of a kernel begins at offset zero.
+                    self.constant(Slot::R64, u128::from(offset as u64))
+                } else {
+                    let dst = self.temporary(Slot::R64);
+                    out.push(Action::FrameAddress { dst, offset });
+                    dst
+                }
             }
             _ => return Err(self.error("the operand is not a value")),
         };

@@ -14,6 +14,7 @@ use super::launch_state::Launch;
 use super::memory::model::MemoryModel;
 use super::tier::{Tier, Together, WarpStop};
 use super::warp::{FragmentState, Warp};
+use super::warp_collectives;
 use super::worker::WorkerState;
 use crate::bytecode::{GUARDED, Inst, InstKind, Program};
 use crate::fault::{FaultDetail, FaultKind, LaneFault};
@@ -289,7 +290,9 @@ impl Block {
         {
             return None;
         }
-        if !program.barriers.is_empty() || program.uses_warp_id {
+        // A register file that several warps use in turn is not initialized for each of them.
+        let needs_own = program.uses_warp_id || program.writes_carry;
+        if !program.barriers.is_empty() || needs_own {
             for n in 0..self.warps.len() {
                 self.assign_file(launch, n);
                 self.warps[n].begin(program, launch);
@@ -369,11 +372,11 @@ impl Block {
     ) -> Option<BlockStop> {
         let program = launch.program;
         let first = self.warps[range.clone()].iter().find(|w| w.live != 0)?;
-        /// Barriers after which a block checks whether the launch has been stopped.
+        /// Instructions of the interpreter after which a block checks whether the launch has been stopped.
         const CHECK_EVERY: u32 = 64;
         let mut at = first.pc;
         let mut again = false;
-        let mut barriers = 0u32;
+        let mut steps = 0u32;
         loop {
             let mut cx = Context::new(launch, &mut self.state, worker, range.start as u32, model);
             // SAFETY: the warps belong to this block and have register files of the program and no fragments.
@@ -396,11 +399,19 @@ impl Block {
                 return Some(BlockStop::Done);
             }
             if !self.pass_barrier(program, inst, &range) {
-                break;
+                let mut cx =
+                    Context::new(launch, &mut self.state, worker, range.start as u32, model);
+                // SAFETY: the warps belong to this block, have register files of the program, and are at `at`.
+                let stepped = unsafe {
+                    warp_collectives::step_together(&mut cx, &mut self.warps[range.clone()], at)
+                };
+                if !stepped {
+                    break;
+                }
             }
             at += 1;
-            barriers += 1;
-            if barriers.is_multiple_of(CHECK_EVERY) && launch.is_stopped() {
+            steps += 1;
+            if steps.is_multiple_of(CHECK_EVERY) && launch.is_stopped() {
                 return Some(BlockStop::Fault);
             }
         }

@@ -1,6 +1,6 @@
 //! The state that machine code of the compiler accesses, at fixed offsets from one register.
 
-/// Lanes that machine code processes at a time: a *chunk* of a warp.
+/// The most lanes that machine code processes at a time: a *chunk* of a warp.
 pub const CHUNK: usize = 16;
 /// Addresses that a block of code can keep checked at a time.
 pub const GROUPS: usize = 32;
@@ -32,6 +32,8 @@ pub struct Chunk {
     pub preds: *mut u8,
     /// Thread indices of the chunk; those of the next axis follow after 128 bytes.
     pub indices: *const u32,
+    /// Word 0 of the local memory of the chunk's lanes; that of the next word follows after 128 bytes. Null if no code uses it.
+    pub local: *mut u8,
     /// The [`Warp`](super::warp::Warp).
     pub warp: *mut (),
     /// The first lane.
@@ -42,6 +44,14 @@ pub struct Chunk {
     pub pc: u32,
     /// The lanes that are there; the others wait at blocks.
     pub there: u32,
+    /// Bytes from this chunk to its *peer*, the other chunk of the warp, if both are whole; otherwise zero.
+    pub peer: i64,
+    /// Where its code begins or goes on while the peer does not run; zero if it does not.
+    pub resume: u64,
+    /// The position of the warp collective at which it waits for the peer; `u32::MAX` if it does not.
+    pub waits: u32,
+    /// Backward branches that it may take when it goes on.
+    pub left: i32,
 }
 
 /// What machine code reads and writes besides the register file and memory.
@@ -57,10 +67,28 @@ pub struct NativeContext {
     pub of_two: [[u64; CHUNK / 2]; 2],
     /// Addresses of the lanes of an atomic.
     pub atomic_addresses: [u64; CHUNK],
-    /// Its sources.
-    pub atomic_values: [u32; CHUNK],
+    /// Its sources, in 32 or 64 bits each.
+    pub atomic_values: [u64; CHUNK],
+    /// Its second sources.
+    pub atomic_values2: [u64; CHUNK],
     /// Its results.
-    pub atomic_results: [u32; CHUNK],
+    pub atomic_results: [u64; CHUNK],
+    /// With AVX2: the mask registers, with ones in each lane that is set.
+    pub masks: [[u32; CHUNK / 2]; 8],
+    /// With AVX2: the constants in every lane.
+    pub vectors: [[u64; 4]; constant::COUNT],
+    /// With AVX2: ones.
+    pub ones: [u64; 4],
+    /// With AVX2: where the low bytes of the elements are in each half of a register.
+    pub low_bytes: [[u8; 16]; 2],
+    /// With AVX2: where the low 16 bits of the elements are in each half of a register.
+    pub low_words: [[u8; 16]; 2],
+    /// With AVX2: the elements of an access that is made lane by lane.
+    pub lane_values: [u64; 8],
+    /// With AVX2: its indices.
+    pub lane_indices: [u64; 4],
+    /// With AVX2: the mask of each byte, with ones in a byte for each bit that is set.
+    pub expanded: [[u8; 8]; 256],
     /// Constants by [`constant`].
     pub constants: [u64; constant::COUNT],
     /// The lanes that wait at each of the waiting blocks of the function.
@@ -75,6 +103,8 @@ pub struct NativeContext {
     pub shared_bytes: u64,
     /// Whether other blocks can access it.
     pub shared_by_cluster: u32,
+    /// Bytes of local memory of a thread.
+    pub local_bytes: u64,
     /// The entries of the region cache.
     pub cache: *const u8,
     /// Where code goes on at each of the waiting blocks.
@@ -106,6 +136,16 @@ pub struct NativeContext {
     pub least: i32,
     /// The code returns at a block from this position on.
     pub stop: u32,
+    /// The last chunk of which lanes wait.
+    pub exited: *mut Chunk,
+    /// Not zero if the code returns when both chunks of the warp have run.
+    pub returns: u64,
+    /// Elements that a chunk has contributed to a warp collective, until its peer goes on.
+    pub exchange: [u32; CHUNK],
+    /// The same of a predicate.
+    pub exchanged_predicate: u32,
+    /// `MXCSR` of the thread while an atomic changes it.
+    pub saved_mxcsr: u32,
     /// The mask registers during a call.
     pub saved_masks: [u32; 8],
     /// The [`Context`](super::context::Context) of the call.
@@ -140,6 +180,8 @@ pub mod constant {
     pub const LOW16: usize = 11;
     /// Number of constants.
     pub const COUNT: usize = 12;
+    /// The constants of 64 bits.
+    pub const LONG: [usize; 3] = [SIGN64, MAGNITUDE64, ONE64];
 }
 
 impl Default for NativeContext {
@@ -164,7 +206,24 @@ impl Default for NativeContext {
             of_two: std::array::from_fn(|j| std::array::from_fn(|l| (j + 2 * l) as u64)),
             atomic_addresses: [0; CHUNK],
             atomic_values: [0; CHUNK],
+            atomic_values2: [0; CHUNK],
             atomic_results: [0; CHUNK],
+            masks: [[0; CHUNK / 2]; 8],
+            vectors: std::array::from_fn(|n| match constant::LONG.contains(&n) {
+                true => [constants[n]; 4],
+                false => [constants[n] << 32 | constants[n]; 4],
+            }),
+            ones: [u64::MAX; 4],
+            low_bytes: [std::array::from_fn(|n| if n < 4 { 4 * n as u8 } else { 0x80 }); 2],
+            low_words: [std::array::from_fn(|n| match n {
+                0..8 => (4 * (n / 2) + n % 2) as u8,
+                _ => 0x80,
+            }); 2],
+            lane_values: [0; 8],
+            lane_indices: [0; 4],
+            expanded: std::array::from_fn(|byte| {
+                std::array::from_fn(|bit| if byte >> bit & 1 != 0 { 0xff } else { 0 })
+            }),
             constants,
             waiting: [0; 64],
             hosts: [0; GROUPS],
@@ -172,6 +231,7 @@ impl Default for NativeContext {
             shared: std::ptr::null_mut(),
             shared_bytes: 0,
             shared_by_cluster: 0,
+            local_bytes: 0,
             cache: std::ptr::null(),
             blocks: std::ptr::null(),
             execute: None,
@@ -187,6 +247,11 @@ impl Default for NativeContext {
             left: 0,
             least: 0,
             stop: u32::MAX,
+            exited: std::ptr::null_mut(),
+            returns: 0,
+            exchange: [0; CHUNK],
+            exchanged_predicate: 0,
+            saved_mxcsr: 0,
             saved_masks: [0; 8],
             cx: std::ptr::null_mut(),
         }

@@ -7,11 +7,11 @@ use super::lanes::{ALL, LANES, first_lane, lanes};
 use super::memory::model::MemoryModel;
 use super::memory::splat32;
 use super::warp::{Collective, Fragment, FragmentState, Warp};
-use crate::bytecode::{Inst, InstKind, VOTE_NOT, shfl_mode, vote_mode};
+use crate::bytecode::{GUARD_NOT, GUARDED, Inst, InstKind, VOTE_NOT, shfl_mode, vote_mode};
 use crate::semantics::collective;
 
-/// Location of the member mask; `None` for the forms without `.sync`.
-fn members_at(inst: &Inst) -> Option<u32> {
+/// Location of the member mask; `None` for the forms without `.sync` and for other instructions.
+pub fn members_at(inst: &Inst) -> Option<u32> {
     match inst.kind {
         InstKind::BarWarp => Some(inst.args.src[0]),
         InstKind::Shfl if inst.aux & 0x80 == 0 => Some(inst.args.src[3]),
@@ -89,6 +89,91 @@ pub unsafe fn run(
         done |= group;
     }
     done
+}
+
+/// Executes the instruction at `pc` for all live lanes of several warps if it is a lane function or a warp collective that every
+/// warp executes as one group; otherwise changes nothing. Returns whether all lanes proceed with the next instruction.
+///
+/// # Safety
+/// The warps belong to the block of `cx` and have register files of its program. All their live lanes are at `pc`.
+pub unsafe fn step_together(
+    cx: &mut Context<'_, impl MemoryModel>,
+    warps: &mut [Warp],
+    pc: u32,
+) -> bool {
+    let inst = &cx.program.code[pc as usize];
+    let guarded = inst.flags & GUARDED != 0;
+    let collective = match inst.kind {
+        InstKind::Lanes => false,
+        InstKind::BarWarp
+        | InstKind::Shfl
+        | InstKind::Vote
+        | InstKind::Match
+        | InstKind::Redux
+        | InstKind::Elect
+        | InstKind::ActiveMask
+            if !guarded =>
+        {
+            true
+        }
+        _ => return false,
+    };
+    if let Some(at) = members_at(inst).filter(|_| collective) {
+        // SAFETY: upheld by the caller; member masks are in a 32-bit slot.
+        let whole = |w: &Warp| unsafe { is_one_group(&*w.regs.add(at as usize).cast(), w.live) };
+        if !warps.iter().all(|w| w.live == 0 || whole(w)) {
+            return false;
+        }
+    }
+    for w in warps.iter_mut().filter(|w| w.live != 0) {
+        let (regs, live) = (w.regs, w.live);
+        // SAFETY: upheld by the caller.
+        unsafe {
+            match inst.kind {
+                InstKind::Lanes => {
+                    let p = *regs.add(inst.guard as usize).cast::<u32>();
+                    let p = match (guarded, inst.flags & GUARD_NOT != 0) {
+                        (false, _) => ALL,
+                        (true, false) => p,
+                        (true, true) => !p,
+                    };
+                    (inst.run)(regs, &inst.args, live & p);
+                }
+                InstKind::ActiveMask => splat32(regs, inst.args.dst[0], live, live),
+                _ => {
+                    // The group is complete.
+                    run(cx, w, regs, inst, pc, live);
+                }
+            }
+        }
+    }
+    true
+}
+
+/// Executes a warp collective, the instruction at `pc`, for all lanes of a warp, unless some of them are no members. Returns
+/// whether all lanes proceed with the next instruction.
+///
+/// # Safety
+/// The warp belongs to the block of `cx` and has a register file of its program. All its lanes are live, and at `pc`.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub unsafe fn step_whole(cx: &mut Context<'_, impl MemoryModel>, w: &mut Warp, pc: u32) -> bool {
+    let inst = &cx.program.code[pc as usize];
+    let regs = w.regs;
+    if let Some(at) = members_at(inst) {
+        // SAFETY: upheld by the caller; member masks are in a 32-bit slot.
+        let whole = unsafe { is_one_group(&*regs.add(at as usize).cast(), ALL) };
+        if !whole {
+            return false;
+        }
+    }
+    // SAFETY: upheld by the caller.
+    unsafe { run(cx, w, regs, inst, pc, ALL) == ALL }
+}
+
+/// Whether the lanes `live` have the same member mask, and are its live members.
+fn is_one_group(masks: &[u32; LANES], live: u32) -> bool {
+    let members = masks[first_lane(live)];
+    members & live == live && lanes_equal(masks, members) & live == live
 }
 
 /// Lanes of a group that contribute to its result.

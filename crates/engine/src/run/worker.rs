@@ -25,7 +25,7 @@ pub struct WorkerState<M: MemoryModel> {
     pub chunks: Vec<Chunk>,
     /// The first warp and the register file for which they are the chunks of all warps of a block that run in turn.
     #[cfg(target_arch = "x86_64")]
-    pub chunks_in_turn: Option<(usize, usize)>,
+    pub chunks_in_turn: Option<(usize, usize, usize)>,
     /// The memory model's state.
     pub model: M::Worker,
 }

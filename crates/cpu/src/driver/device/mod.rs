@@ -57,6 +57,7 @@ fn create() -> Result<Vec<Device>, InvalidSetting> {
     let threads = cupyrite_engine::settings::threads()?;
     cupyrite_engine::settings::memory()?;
     cupyrite_engine::settings::tier()?;
+    cupyrite_engine::settings::instructions()?;
     cupyrite_engine::dump::requested()?;
     let model = cpu_model();
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());

@@ -48,7 +48,8 @@ pub use formats::{from_e4m3, from_e5m2};
 pub use operation::{OpArgs, OpFn, OperandRef, OperandSlot, Selected, Slot, immediate};
 pub use rounding::{RM, RN, RP, RZ, fma64};
 pub use vector_op::{
-    Approximation, CompareType, Direction, FloatOp, IntegerOp, VectorOp, vector_op,
+    Approximation, BitOp, CarryOp, CompareType, Comparison, Conversion, Direction, FloatOp,
+    HalfFormat, HalfOp, IntegerLayout, IntegerOp, VectorOp, vector_op,
 };
 
 /// Selects the lane function of an instruction; `None` if it has none. `regs` is the register table of the body.

@@ -3,6 +3,16 @@
 //! A [`VectorOp`] and the lane function of the same instruction compute the same bits in every lane. Instructions without one
 //! are executed by their lane function.
 
+mod bits;
+mod compare;
+mod convert;
+mod half;
+
+pub use bits::{BitOp, CarryOp, IntegerLayout};
+pub use compare::Comparison;
+pub use convert::Conversion;
+pub use half::{HalfFormat, HalfOp};
+
 use super::operation::Slot;
 use cupyrite_ptx::ir::{Cmp, Instr, MulHalf, Op, Operand, Rounding, Type, Word};
 
@@ -95,6 +105,79 @@ pub enum VectorOp {
         /// Whether the integer is signed.
         signed: bool,
     },
+    /// Comparison whose result is combined with the third source; a second result is that of the complement.
+    CompareAndCombine(Comparison),
+    /// Comparison whose result is this value or zero, in a 32-bit slot.
+    CompareToValue(Comparison, u32),
+    /// Arithmetic and logic of 16-bit integers; results are zero-extended.
+    Integer16(IntegerOp),
+    /// The 32-bit product of two 16-bit integers plus a 32-bit integer.
+    MultiplyAddWide16 {
+        /// Whether they are signed.
+        signed: bool,
+    },
+    /// Conversion of an integer to one of 8 or 16 bits, whose extension is in the immediate of the lane function.
+    Extend16 {
+        /// Bits of the source that count.
+        bits: u8,
+        /// Whether the source is signed.
+        signed: bool,
+        /// Slot of the source.
+        from: Slot,
+    },
+    /// Conversion from or to floating-point numbers that has no variant of its own.
+    Convert(Conversion),
+    /// Bit manipulation and integer arithmetic that is not in [`IntegerOp`].
+    Bits(BitOp, Slot),
+    /// Bytes of the concatenation of two words, by a selector that is an immediate.
+    Permute(u16),
+    /// Arithmetic that reads or writes the carry flag. The last source is the flag.
+    Carry {
+        /// The operation.
+        op: CarryOp,
+        /// Whether it adds the flag.
+        reads: bool,
+        /// Whether it writes the flag.
+        writes: bool,
+        /// Slot of the integers.
+        slot: Slot,
+    },
+    /// Joins sources to a wider integer, the first one lowest.
+    Pack(IntegerLayout),
+    /// Splits an integer; the first destination is the lowest part.
+    Unpack(IntegerLayout),
+    /// Half-precision arithmetic, without modifiers.
+    Half {
+        /// The operation.
+        op: HalfOp,
+        /// Format of the sources and the result.
+        format: HalfFormat,
+        /// Whether operands are pairs.
+        pair: bool,
+    },
+    /// Half precision to single precision.
+    SingleFromHalf(HalfFormat),
+    /// Single to half precision.
+    HalfFromSingle {
+        /// Format of the result.
+        format: HalfFormat,
+        /// Rounding of the result.
+        rounding: Direction,
+        /// Whether the result is a pair, the first source in its upper half.
+        pair: bool,
+    },
+    /// `div.approx` of single precision.
+    ApproximateQuotient {
+        /// Whether subnormal sources and results become zero.
+        flush: bool,
+    },
+    /// `rcp.approx.ftz` or `rsqrt.approx.ftz` of double precision.
+    ApproximateReciprocal {
+        /// Whether it is that of the square root.
+        root: bool,
+    },
+    /// Whether the magnitude of a floating-point number, as an integer, is in this range of bit patterns.
+    MagnitudeBetween(Slot, u64, u64),
 }
 
 /// Rounding to an integer or to the precision of the result.
@@ -159,6 +242,7 @@ pub enum Approximation {
     Logarithm,
     Sine,
     Cosine,
+    HyperbolicTangent,
 }
 
 /// Type of the operands of a comparison.
@@ -171,10 +255,22 @@ pub enum CompareType {
     Unsigned64,
     Single,
     Double,
+    Signed16,
+    Unsigned16,
+    Half(HalfFormat),
 }
 
 /// The operation of an instruction that has a lane function; `None` for one that compilers do not know.
 pub fn vector_op(i: &Instr) -> Option<VectorOp> {
+    common(i)
+        .or_else(|| compare::select(i))
+        .or_else(|| convert::select(i))
+        .or_else(|| bits::select(i))
+        .or_else(|| half::select(i))
+}
+
+/// Whether every operand is a value or a register as a whole.
+fn has_plain_operands(i: &Instr) -> bool {
     let plain = |o: &Operand| {
         !matches!(
             o,
@@ -186,7 +282,11 @@ pub fn vector_op(i: &Instr) -> Option<VectorOp> {
                 | Operand::Sink
         )
     };
-    if !i.operands.iter().all(plain) {
+    i.operands.iter().all(plain)
+}
+
+fn common(i: &Instr) -> Option<VectorOp> {
+    if !has_plain_operands(i) {
         return None;
     }
     let t = *i.types.first()?;
@@ -220,6 +320,7 @@ pub fn vector_op(i: &Instr) -> Option<VectorOp> {
         _ => match t {
             Type::F32 if m.approx => approximation(i).or_else(|| single(i)),
             Type::F32 => single(i),
+            Type::F64 if m.approx => reciprocal(i),
             Type::F64 => double(i).map(VectorOp::Double),
             _ => integer(i, t),
         },
@@ -324,11 +425,17 @@ fn single(i: &Instr) -> Option<VectorOp> {
 }
 
 fn approximation(i: &Instr) -> Option<VectorOp> {
+    if i.op == Op::Div {
+        let plain = i.operands.len() == 3 && !i.mods.sat && !i.mods.full;
+        let flush = i.mods.ftz;
+        return plain.then_some(VectorOp::ApproximateQuotient { flush });
+    }
     let function = match i.op {
         Op::Ex2 => Approximation::Exponential,
         Op::Lg2 => Approximation::Logarithm,
         Op::Sin => Approximation::Sine,
         Op::Cos => Approximation::Cosine,
+        Op::Tanh => Approximation::HyperbolicTangent,
         _ => return None,
     };
     let plain = i.operands.len() == 2 && !i.mods.sat && !i.mods.has(Word::N2pi);
@@ -336,6 +443,15 @@ fn approximation(i: &Instr) -> Option<VectorOp> {
         function,
         flush: i.mods.ftz,
     })
+}
+
+fn reciprocal(i: &Instr) -> Option<VectorOp> {
+    let root = match i.op {
+        Op::Rcp => false,
+        Op::Rsqrt => true,
+        _ => return None,
+    };
+    (i.mods.ftz && i.operands.len() == 2).then_some(VectorOp::ApproximateReciprocal { root })
 }
 
 fn double(i: &Instr) -> Option<FloatOp> {
@@ -353,6 +469,8 @@ fn double(i: &Instr) -> Option<FloatOp> {
         (Op::Sqrt, 2) => FloatOp::SquareRoot,
         (Op::Neg, 2) => FloatOp::Negate,
         (Op::Abs, 2) => FloatOp::Absolute,
+        (Op::Min, 3) => FloatOp::Min,
+        (Op::Max, 3) => FloatOp::Max,
         _ => return None,
     })
 }

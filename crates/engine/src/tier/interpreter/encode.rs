@@ -63,6 +63,7 @@ pub fn encode(
     let mut program = encoder.program;
     let functions = kernel.functions.into_iter();
     program.origins = functions.flat_map(|f| f.origins).collect();
+    program.writes_carry = program.operands.writes(fixed::CARRY);
     program.file.bytes = file_bytes.next_multiple_of(64);
     program.file.block_from = allocation.block_from;
     program.file.block_to = allocation.block_to;
@@ -111,6 +112,7 @@ fn empty(kernel: &Kernel, placed: &PlacedModule) -> Program {
         uses_references: kernel.uses_references,
         uses_tid: [0, 1, 2].map(|axis| reads(Special::Tid(axis))),
         uses_warp_id: reads(Special::WarpId),
+        writes_carry: false,
         uses_cluster_barrier: false,
         has_clusters: placed.has_clusters(),
         static_shared: kernel.static_shared,

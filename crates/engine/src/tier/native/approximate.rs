@@ -1,4 +1,4 @@
-//! Translation of `ex2`, `lg2`, `sin` and `cos`: the operations of the lane functions in `semantics::lane::math`, in the same
+//! Translation of `ex2`, `lg2`, `sin`, `cos` and `tanh`: the operations of the lane functions in `semantics::lane::math`, in the same
 //! order.
 
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
@@ -8,6 +8,7 @@ use iced_x86::{Code, Register};
 use super::assembler::{Mask, Source};
 use super::emit::{Emitter, MASK};
 use super::homes::vector;
+use super::isa::Isa;
 use crate::semantics::lane::Approximation;
 
 const ADD: Code = Code::EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er;
@@ -47,6 +48,36 @@ impl Emitter<'_> {
         }
     }
 
+    /// Converts 64-bit integers below 2^51 to double precision.
+    pub fn double_from_small(&mut self, to: Register, from: Source) {
+        if self.asm.isa == Isa::Avx512 {
+            let convert = Code::EVEX_Vcvtqq2pd_zmm_k1z_zmmm512b64_er;
+            self.asm.op2(convert, to, from);
+            return;
+        }
+        self.asm.op2(COPY, to, from);
+        let shifter = Source::Broadcast(self.asm.constant(SHIFTER.to_bits()));
+        let add = Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64;
+        self.asm.op3(add, to, to, shifter);
+        self.with_number(SUBTRACT, to, to, SHIFTER);
+    }
+
+    /// Truncates doubles below 2^51 to 64-bit integers.
+    pub fn small_from_double(&mut self, r: Register) {
+        if self.asm.isa == Isa::Avx512 {
+            let truncate = Code::EVEX_Vcvttpd2qq_zmm_k1z_zmmm512b64_sae;
+            self.asm.op2(truncate, r, r);
+            return;
+        }
+        const TRUNCATE: i32 = 3;
+        let round = Code::EVEX_Vrndscalepd_zmm_k1z_zmmm512b64_imm8_sae;
+        self.asm.op2_imm(round, r, r, TRUNCATE, Mask::None);
+        self.with_number(ADD, r, r, SHIFTER);
+        let shifter = Source::Broadcast(self.asm.constant(SHIFTER.to_bits()));
+        let subtract = Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64;
+        self.asm.op3(subtract, r, r, shifter);
+    }
+
     /// Translates an approximation.
     pub fn approximate(&mut self, function: Approximation, flush: bool, d: u32, s: u32) {
         let source = self.source32(s);
@@ -64,6 +95,7 @@ impl Emitter<'_> {
             }
             Approximation::Sine => self.by_halves(|e, v| e.sine(v, 0)),
             Approximation::Cosine => self.by_halves(|e, v| e.sine(v, 1)),
+            Approximation::HyperbolicTangent => self.by_halves(|e, v| e.tangent(v)),
         }
         if flush {
             self.flush(x);
@@ -71,6 +103,105 @@ impl Emitter<'_> {
         self.canonicalize_register(x, Mask::None);
         self.copy32(d, x);
         self.set_raw(d, false);
+    }
+
+    /// `div.approx`: a divisor above 2^126 has a reciprocal of zero.
+    pub fn approximate_quotient(&mut self, flush: bool, d: u32, s: [u32; 4]) {
+        const LARGE: u32 = 253 << 23;
+        const MOST: u32 = 0x7f7f_ffff;
+        const AT_MOST: i32 = 2;
+        let (a, b, distance) = (vector(0), vector(1), vector(2));
+        for (to, s) in [(a, s[0]), (b, s[1])] {
+            let source = self.source32(s);
+            self.asm
+                .op2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, to, source);
+            if flush {
+                self.flush(to);
+            }
+        }
+        let quotient = vector(3);
+        let divide = Code::EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er;
+        self.asm.op3(divide, quotient, a, b);
+        let and = Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32;
+        let subtract = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
+        let compare = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
+        let word = |e: &mut Self, x: u32| Source::Broadcast(e.asm.constant(u64::from(x)));
+        let (magnitude, sign) = (word(self, u32::MAX >> 1), word(self, 1 << 31));
+        let (least, range) = (word(self, LARGE + 1), word(self, MOST - LARGE - 1));
+        self.asm.op3(and, distance, b, magnitude);
+        self.asm.op3(subtract, distance, distance, least);
+        self.asm
+            .op3_imm(compare, MASK, distance, range, AT_MOST, Mask::None);
+        self.asm.op3(and, b, b, sign);
+        let multiply = Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er;
+        self.asm
+            .op3_masked(multiply, quotient, a, b, Mask::Merge(MASK));
+        if flush {
+            self.flush(quotient);
+        }
+        self.canonicalize_register(quotient, Mask::None);
+        self.copy32(d, quotient);
+        self.set_raw(d, false);
+    }
+
+    /// `rcp.approx.ftz.f64` and `rsqrt.approx.ftz.f64`, which read and write the upper words of numbers. The engine computes
+    /// NaNs.
+    pub fn approximate_reciprocal(&mut self, root: bool, d: u32, s: u32) {
+        const UNORDERED: i32 = 3;
+        let (slow, done) = (self.asm.label(), self.asm.label());
+        let results = [vector(0), vector(1)];
+        let and = Code::EVEX_Vpandq_zmm_k1z_zmm_zmmm512b64;
+        let head = Source::Broadcast(self.asm.constant(0xffff_ffff << 32));
+        for (part, r) in results.into_iter().enumerate() {
+            let source = self.source64(s, part);
+            self.asm.op2(COPY, r, source);
+            // The payload of a NaN may be in the lower word only.
+            self.asm.op3_imm(COMPARE, MASK, r, r, UNORDERED, Mask::None);
+            self.asm.op2(Code::VEX_Kortestw_kr_kr, MASK, MASK);
+            self.asm.jump(Code::Jne_rel32_64, slow);
+            self.asm.op3(and, r, r, head);
+            self.flush64(r);
+            if root {
+                self.asm.op2(Code::EVEX_Vsqrtpd_zmm_k1z_zmmm512b64_er, r, r);
+            }
+            let one = vector(2);
+            self.load_number(one, 1.0);
+            let divide = Code::EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er;
+            self.asm.op3(divide, r, one, r);
+            self.flush64(r);
+            let half = Source::Broadcast(self.asm.constant(1 << 31));
+            let infinity = f64::INFINITY.to_bits();
+            let infinity = Source::Broadcast(self.asm.constant(infinity));
+            // Rounds finite numbers.
+            let finite = vector(2);
+            self.asm.op3(and, finite, r, infinity);
+            const NOT_EQUAL: i32 = 4;
+            let compare = Code::EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8;
+            self.asm
+                .op3_imm(compare, MASK, finite, infinity, NOT_EQUAL, Mask::None);
+            let add = Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64;
+            self.asm.op3_masked(add, r, r, half, Mask::Merge(MASK));
+            self.asm.op3(and, r, r, head);
+        }
+        self.asm
+            .op3_imm(COMPARE, MASK, results[0], results[1], UNORDERED, Mask::None);
+        self.asm.op2(Code::VEX_Kortestw_kr_kr, MASK, MASK);
+        self.asm.jump(Code::Jne_rel32_64, slow);
+        for (part, r) in results.into_iter().enumerate() {
+            self.copy64(d, part, r);
+        }
+        self.asm.bind(done);
+        self.engine_instead(slow, done);
+    }
+
+    /// Replaces subnormal double-precision numbers of a register by zeros of the same sign. Uses the scratch mask.
+    fn flush64(&mut self, r: Register) {
+        let exponent = Source::Broadcast(self.asm.constant(f64::INFINITY.to_bits()));
+        let test = Code::EVEX_Vptestnmq_kr_k1_zmm_zmmm512b64;
+        self.asm.op3(test, MASK, r, exponent);
+        let sign = Source::Broadcast(self.asm.constant(1 << 63));
+        let and = Code::EVEX_Vpandq_zmm_k1z_zmm_zmmm512b64;
+        self.asm.op3_masked(and, r, r, sign, Mask::Merge(MASK));
     }
 
     fn exponential(&mut self, w: Register) {
@@ -107,6 +238,30 @@ impl Emitter<'_> {
         self.asm.op3(MULTIPLY, w, p, shifted);
     }
 
+    fn tangent(&mut self, x: Register) {
+        const LESS: i32 = 0x11;
+        let (z, p, w) = (vector(2), vector(3), vector(4));
+        self.asm.op2(COPY, w, x);
+        self.with_number(MULTIPLY, x, x, 2.0 * LOG2_E);
+        self.exponential(x);
+        self.with_number(SUBTRACT, p, x, 1.0);
+        self.with_number(ADD, x, x, 1.0);
+        let divide = Code::EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er;
+        self.asm.op3(divide, x, p, x);
+        // For small arguments, the difference cancels.
+        self.asm.op3(MULTIPLY, z, w, w);
+        let bound = self.number(1.0 / 4096.0);
+        self.asm.op3_imm(COMPARE, MASK, z, bound, LESS, Mask::None);
+        self.with_number(MULTIPLY, p, z, 2.0 / 15.0);
+        let one = vector(5);
+        self.load_number(one, 1.0 / 3.0);
+        self.asm.op3(SUBTRACT, p, one, p);
+        self.asm.op3(MULTIPLY, p, z, p);
+        self.load_number(one, 1.0);
+        self.asm.op3(SUBTRACT, p, one, p);
+        self.asm.op3_masked(MULTIPLY, x, w, p, Mask::Merge(MASK));
+    }
+
     fn logarithm(&mut self, x: Register) {
         /// Bits of the square root of 1/2.
         const LEAST: u64 = 0x3fe6_a09e_667f_3bcd;
@@ -116,8 +271,7 @@ impl Emitter<'_> {
         self.asm.op3(subtract, t, x, least);
         let shift = Code::EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8;
         self.asm.op2_imm(shift, e, t, 52, Mask::None);
-        self.asm
-            .op2(Code::EVEX_Vcvtqq2pd_zmm_k1z_zmmm512b64_er, e, e);
+        self.double_from_small(e, e.into());
         let exponent = Source::Broadcast(self.asm.constant(0xfff0_0000_0000_0000));
         self.asm
             .op3(Code::EVEX_Vpandq_zmm_k1z_zmm_zmmm512b64, t, t, exponent);

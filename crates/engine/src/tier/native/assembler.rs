@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::isa::Isa;
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, IcedError, Instruction, InstructionBlock,
     MemoryOperand, Register, RoundingControl,
@@ -43,6 +44,13 @@ impl fmt::Display for EncodeError {
     }
 }
 
+impl EncodeError {
+    /// An error with this message.
+    pub fn new(message: String) -> Self {
+        Self(message)
+    }
+}
+
 impl From<IcedError> for EncodeError {
     fn from(e: IcedError) -> Self {
         Self(e.to_string())
@@ -66,19 +74,42 @@ impl Encoded {
 }
 
 /// Collects instructions, and encodes them.
-#[derive(Default)]
+///
+/// The instructions are those of AVX-512; for AVX2, [others](super::avx2) are encoded.
 pub struct Assembler {
+    /// The instruction set.
+    pub isa: Isa,
     code: Vec<Instruction>,
     /// Of each label, the position of its instruction.
     labels: Vec<Option<usize>>,
     error: Option<EncodeError>,
     /// Constants behind the code.
     constants: Vec<(u64, Label)>,
+    /// With AVX2: the masks that the first temporary register equals, as bits.
+    pub loaded_masks: u8,
     /// How the instructions that follow round, instead of to nearest. Their operands are registers.
     pub rounding: RoundingControl,
 }
 
 impl Assembler {
+    /// No instructions.
+    pub fn new(isa: Isa) -> Self {
+        Self {
+            isa,
+            code: Vec::new(),
+            labels: Vec::new(),
+            error: None,
+            constants: Vec::new(),
+            loaded_masks: 0,
+            rounding: RoundingControl::None,
+        }
+    }
+
+    /// Records an error, which [`Self::encode`] returns.
+    pub fn fail(&mut self, e: EncodeError) {
+        self.error.get_or_insert(e);
+    }
+
     /// A label that is not bound yet.
     pub fn label(&mut self) -> Label {
         self.labels.push(None);
@@ -92,6 +123,7 @@ impl Assembler {
         let mut carrier = Instruction::with(Code::Zero_bytes);
         carrier.set_ip(label.0);
         self.code.push(carrier);
+        self.loaded_masks = 0;
     }
 
     /// A label bound here.
@@ -102,12 +134,10 @@ impl Assembler {
     }
 
     /// Appends an instruction.
-    fn push(&mut self, instruction: Result<Instruction, IcedError>) {
+    pub fn push(&mut self, instruction: Result<Instruction, IcedError>) {
         match instruction {
             Ok(i) => self.code.push(i),
-            Err(e) => {
-                self.error.get_or_insert(e.into());
-            }
+            Err(e) => self.fail(e.into()),
         }
     }
 
@@ -160,6 +190,9 @@ impl Assembler {
 
     /// An instruction that writes or compares memory.
     pub fn store(&mut self, code: Code, to: MemoryOperand, from: Register) {
+        if self.isa == Isa::Avx2 && !is_scalar(from) {
+            return self.avx2_store(code, to, from, Mask::None);
+        }
         self.push(Instruction::with2(code, to, from));
     }
 
@@ -170,6 +203,9 @@ impl Assembler {
 
     /// A store with an immediate.
     pub fn store_imm(&mut self, code: Code, to: MemoryOperand, from: Register, imm: i32) {
+        if self.isa == Isa::Avx2 && !is_scalar(from) {
+            return self.avx2_store_imm(code, to, from, imm);
+        }
         self.push(Instruction::with3(code, to, from, imm));
     }
 
@@ -183,6 +219,9 @@ impl Assembler {
 
     /// A vector store under a mask.
     pub fn store_masked(&mut self, code: Code, to: MemoryOperand, from: Register, mask: Mask) {
+        if self.isa == Isa::Avx2 {
+            return self.avx2_store(code, to, from, mask);
+        }
         self.push_masked(Instruction::with2(code, to, from), false, mask);
     }
 
@@ -193,7 +232,11 @@ impl Assembler {
 
     /// [`Self::op2`] under a mask.
     pub fn op2_masked(&mut self, code: Code, d: Register, a: impl Into<Source>, mask: Mask) {
-        match a.into() {
+        let a = a.into();
+        if self.isa == Isa::Avx2 {
+            return self.avx2_2(code, d, a, None, mask);
+        }
+        match a {
             Source::Reg(a) => self.push_masked(Instruction::with2(code, d, a), false, mask),
             Source::Memory(m) => self.push_masked(Instruction::with2(code, d, m), false, mask),
             Source::Broadcast(m) => self.push_masked(Instruction::with2(code, d, m), true, mask),
@@ -202,7 +245,11 @@ impl Assembler {
 
     /// [`Self::op2_masked`] with an immediate.
     pub fn op2_imm(&mut self, code: Code, d: Register, a: impl Into<Source>, imm: i32, mask: Mask) {
-        match a.into() {
+        let a = a.into();
+        if self.isa == Isa::Avx2 {
+            return self.avx2_2(code, d, a, Some(imm), mask);
+        }
+        match a {
             Source::Reg(a) => self.push_masked(Instruction::with3(code, d, a, imm), false, mask),
             Source::Memory(m) => self.push_masked(Instruction::with3(code, d, m, imm), false, mask),
             Source::Broadcast(m) => {
@@ -225,7 +272,11 @@ impl Assembler {
         b: impl Into<Source>,
         mask: Mask,
     ) {
-        match b.into() {
+        let b = b.into();
+        if self.isa == Isa::Avx2 {
+            return self.avx2_3(code, d, a, b, None, mask);
+        }
+        match b {
             Source::Reg(b) => self.push_masked(Instruction::with3(code, d, a, b), false, mask),
             Source::Memory(m) => self.push_masked(Instruction::with3(code, d, a, m), false, mask),
             Source::Broadcast(m) => self.push_masked(Instruction::with3(code, d, a, m), true, mask),
@@ -242,7 +293,11 @@ impl Assembler {
         imm: i32,
         mask: Mask,
     ) {
-        match b.into() {
+        let b = b.into();
+        if self.isa == Isa::Avx2 {
+            return self.avx2_3(code, d, a, b, Some(imm), mask);
+        }
+        match b {
             Source::Reg(b) => self.push_masked(Instruction::with4(code, d, a, b, imm), false, mask),
             Source::Memory(m) => {
                 self.push_masked(Instruction::with4(code, d, a, m, imm), false, mask);
@@ -255,10 +310,13 @@ impl Assembler {
 
     /// A jump or call.
     pub fn jump(&mut self, code: Code, to: Label) {
+        if code == Code::Call_rel32_64 {
+            self.loaded_masks = 0;
+        }
         self.push(Instruction::with_branch(code, to.0));
     }
 
-    /// A 64-bit constant in memory.
+    /// A 64-bit constant in memory; with AVX2, a vector of it.
     pub fn constant(&mut self, bits: u64) -> MemoryOperand {
         let known = self.constants.iter().find(|(b, _)| *b == bits);
         let label = match known {
@@ -272,6 +330,11 @@ impl Assembler {
         at(Register::RIP, label.0 as i64)
     }
 
+    /// The memory at a label, for `lea`.
+    pub fn address_of(&self, label: Label) -> MemoryOperand {
+        at(Register::RIP, label.0 as i64)
+    }
+
     /// Encodes the instructions.
     ///
     /// # Errors
@@ -279,10 +342,26 @@ impl Assembler {
     pub fn encode(mut self) -> Result<Encoded, EncodeError> {
         for (bits, label) in std::mem::take(&mut self.constants) {
             self.bind(label);
-            self.push(Ok(Instruction::with_declare_qword_1(bits)));
+            self.push(match self.isa {
+                Isa::Avx512 => Ok(Instruction::with_declare_qword_1(bits)),
+                Isa::Avx2 => Instruction::with_declare_qword(&[bits, bits]),
+            });
+            if self.isa == Isa::Avx2 {
+                self.push(Instruction::with_declare_qword(&[bits, bits]));
+            }
         }
         if let Some(e) = self.error {
             return Err(e);
+        }
+        #[cfg(debug_assertions)]
+        if self.isa == Isa::Avx2 {
+            for i in &self.code {
+                let name = format!("{:?}", i.code());
+                assert!(
+                    !name.starts_with("EVEX_") && !name.starts_with("VEX_K"),
+                    "{name} is no AVX2 instruction"
+                );
+            }
         }
         let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
         let result = BlockEncoder::encode(64, InstructionBlock::new(&self.code, 0), options)?;
@@ -292,6 +371,11 @@ impl Assembler {
             positions: self.labels,
         })
     }
+}
+
+fn is_scalar(r: Register) -> bool {
+    let first_vector = Register::XMM0 as u32;
+    (r as u32) < first_vector
 }
 
 /// The lanes that an instruction writes.

@@ -16,6 +16,8 @@ use super::emit::{
     RUNNING, RUNNING_UPPER, context,
 };
 use super::flow::{LiveBefore, access};
+use super::isa::Isa;
+use super::local;
 use crate::bytecode::{BACKWARD, GUARD_NOT, GUARDED, InstKind};
 use crate::run::native_context::{Chunk, NativeContext};
 
@@ -58,13 +60,17 @@ impl<'a> Emitter<'a> {
             let from = Source::Memory(at(Register::RDX, field as i64));
             self.asm.op2(Code::Mov_r64_rm64, r, from);
         }
+        if self.flow.has_collectives() {
+            self.begin_or_resume();
+        }
         let fuel = context(offset_of!(NativeContext, fuel));
         self.asm
             .op2(Code::Mov_r32_rm32, Register::EAX, Source::Memory(fuel));
         let left = context(offset_of!(NativeContext, left));
         self.asm.store(Code::Mov_rm32_r32, left, Register::EAX);
         let lanes = at(Register::RDX, offset_of!(Chunk, lanes) as i64);
-        self.asm.mem_imm(Code::Cmp_rm32_imm32, lanes, 0xffff);
+        let all = self.asm.isa.all_lanes() as i32;
+        self.asm.mem_imm(Code::Cmp_rm32_imm32, lanes, all);
         let whole = self.asm.label();
         self.asm.jump(Code::Je_rel8_64, whole);
         let entry = context(offset_of!(NativeContext, masked_entry));
@@ -93,6 +99,8 @@ impl<'a> Emitter<'a> {
             .store(Code::Or_rm32_r32, differences, Register::ECX);
         let pending = context(offset_of!(NativeContext, pending));
         self.asm.store(Code::Mov_rm64_r64, pending, PENDING);
+        let exited = context(offset_of!(NativeContext, exited));
+        self.asm.store(Code::Mov_rm64_r64, exited, Register::RDX);
         // Lanes that wait, and a register file that the next chunk must not overwrite, are left to the caller.
         self.asm.op2(Code::Mov_r64_rm64, Register::RSI, PENDING);
         let exclusive = context(offset_of!(NativeContext, exclusive));
@@ -116,7 +124,8 @@ impl<'a> Emitter<'a> {
         self.asm.bind(there);
         self.asm.op2(Code::Mov_r64_rm64, Register::RDX, chunk);
         let there = field(offset_of!(Chunk, there));
-        self.asm.mem_imm(Code::Mov_rm32_imm32, there, 0xffff);
+        let all = self.asm.isa.all_lanes() as i32;
+        self.asm.mem_imm(Code::Mov_rm32_imm32, there, all);
         self.asm.bind(common);
         let pc = field(offset_of!(Chunk, pc));
         self.asm.store(Code::Mov_rm32_r32, pc, Register::EAX);
@@ -142,6 +151,10 @@ impl<'a> Emitter<'a> {
         self.asm.jump(Code::Jge_rel8_64, more);
         self.asm.store(Code::Mov_rm32_r32, least, Register::EAX);
         self.asm.bind(more);
+        let done = self.asm.label();
+        if self.flow.has_collectives() {
+            self.end_of_pair(common, done);
+        }
         self.asm.op_imm(
             Code::Add_rm64_imm8,
             Register::RDX,
@@ -149,7 +162,6 @@ impl<'a> Emitter<'a> {
         );
         let chunk = context(offset_of!(NativeContext, chunk));
         self.asm.store(Code::Mov_rm64_r64, chunk, Register::RDX);
-        let done = self.asm.label();
         self.asm
             .op2(Code::Test_rm64_r64, Register::RSI, Register::RSI);
         self.asm.jump(Code::Jne_rel8_64, done);
@@ -173,7 +185,12 @@ impl<'a> Emitter<'a> {
         self.asm.op_imm(Code::Sub_rm64_imm8, Register::RSP, 8);
         self.move_homes(true, |_| true);
         let saved = |n: u32| context(offset_of!(NativeContext, saved_masks) + 4 * n as usize);
-        for n in 1..8 {
+        // With AVX2 they are in memory anyway.
+        let masks = match self.asm.isa {
+            Isa::Avx2 => 0..0,
+            Isa::Avx512 => 1..8,
+        };
+        for n in masks.clone() {
             let k = Register::K0 + n;
             self.asm.store(Code::VEX_Kmovd_m32_kr, saved(n), k);
         }
@@ -185,7 +202,7 @@ impl<'a> Emitter<'a> {
         self.asm.op0(Code::VEX_Vzeroupper);
         let function = context(offset_of!(NativeContext, execute));
         self.asm.op1_mem(Code::Call_rm64, function);
-        for n in 1..8 {
+        for n in masks {
             let from = Source::Memory(saved(n));
             self.asm
                 .op2(Code::VEX_Kmovd_kr_km32, Register::K0 + n, from);
@@ -269,6 +286,10 @@ impl<'a> Emitter<'a> {
             self.asm.jump(Code::Jmp_rel32_64, exit);
             return;
         }
+        if b.collective {
+            self.collective(n);
+            return;
+        }
         let mut branch = None;
         for pc in b.code.clone() {
             self.begin_instruction(pc);
@@ -279,8 +300,12 @@ impl<'a> Emitter<'a> {
                 self.lane_function(op);
             } else if inst.kind == InstKind::Atom {
                 self.atomic();
+            } else if inst.kind == InstKind::FrameAddr {
+                self.frame_address();
             } else if let Some(a) = access(self.program, inst) {
                 self.memory_access(a);
+            } else if let Some(a) = local::access(self.program, inst) {
+                self.local_access(a);
             }
         }
         // Other blocks rely on canonical NaNs.
@@ -547,6 +572,8 @@ impl<'a> Emitter<'a> {
                 .op_imm(Code::Mov_r32_imm32, Register::EAX, pc as i32);
             let to = if returns {
                 self.full_return
+            } else if stub.suspends {
+                self.suspend
             } else {
                 self.full_exit
             };

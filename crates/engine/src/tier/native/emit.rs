@@ -10,7 +10,7 @@
 //! | `r15` | the blocks at which lanes wait, in masked code |
 //! | `zmm0` to `zmm4` | scratch |
 //! | `zmm5` | the destination, if its home is the register file |
-//! | `zmm6` to `zmm31` | [homes](super::homes) |
+//! | `zmm6` to `zmm31` | [homes](super::homes); fewer with [AVX2](super::avx2) |
 //! | `k1`, `k2` | the lanes that run, and those of the upper half, in masked code |
 //! | `k3`, `k4` | scratch; `k4` is the guard of the instruction |
 //! | `k5` to `k7` | predicates that the block has read or written |
@@ -23,6 +23,7 @@ use iced_x86::{Code, MemoryOperand, Register};
 use super::assembler::{Assembler, Label, Mask, Source, at};
 use super::flow::Flow;
 use super::homes::{Home, Homes, SCRATCH, vector};
+use super::isa::Isa;
 use super::memory::Groups;
 use crate::bytecode::{GUARD_NOT, GUARDED, Inst, Program};
 use crate::register_file::fixed;
@@ -71,6 +72,8 @@ pub struct ExitStub {
     pub block: usize,
     /// The position at which the interpreter goes on.
     pub pc: u32,
+    /// Whether the chunk waits there for its peer, if that still runs.
+    pub suspends: bool,
 }
 
 /// Emits code that is rarely executed.
@@ -121,6 +124,8 @@ pub struct Emitter<'a> {
     pub masked_exit: Label,
     /// Runs the first block at which lanes wait.
     pub dispatch: Label,
+    /// Lets a chunk wait for its peer at position `eax`.
+    pub suspend: Label,
 }
 
 /// The lanes that an instruction writes.
@@ -146,13 +151,14 @@ pub struct Destination {
 
 impl<'a> Emitter<'a> {
     /// An empty translation.
-    pub fn new(program: &'a Program, flow: &'a Flow, homes: &'a Homes) -> Self {
-        let mut asm = Assembler::default();
+    pub fn new(program: &'a Program, flow: &'a Flow, homes: &'a Homes, isa: Isa) -> Self {
+        let mut asm = Assembler::new(isa);
         let mut labels = |n: usize| (0..n).map(|_| asm.label()).collect::<Vec<_>>();
         let (full, partial) = (labels(flow.blocks.len()), labels(flow.blocks.len()));
         let (execute, next_chunk) = (asm.label(), asm.label());
         let (full_exit, full_return) = (asm.label(), asm.label());
         let (masked_exit, dispatch) = (asm.label(), asm.label());
+        let suspend = asm.label();
         Self {
             asm,
             program,
@@ -176,6 +182,7 @@ impl<'a> Emitter<'a> {
             full_return,
             masked_exit,
             dispatch,
+            suspend,
         }
     }
 
@@ -230,7 +237,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The mask of the instruction's lanes for half `part` of a slot of 64 bits. May use the scratch mask.
-    fn half_mask(&mut self, part: usize) -> Option<Register> {
+    pub fn half_mask(&mut self, part: usize) -> Option<Register> {
         match (self.lanes, part) {
             (Lanes::All, _) => None,
             (Lanes::Running, 0) => Some(RUNNING),
@@ -265,7 +272,7 @@ impl<'a> Emitter<'a> {
     pub fn source64(&mut self, location: u32, part: usize) -> Source {
         match self.home(location) {
             Home::Two(low, high) => Source::Reg([low, high][part]),
-            _ => Source::Memory(at(REGS64, i64::from(location) + 64 * part as i64)),
+            _ => Source::Memory(self.half64(location, part)),
         }
     }
 
@@ -295,9 +302,21 @@ impl<'a> Emitter<'a> {
         let mask = self.half_mask(part);
         self.destination(
             self.home_register(location, part),
-            at(REGS64, i64::from(location) + 64 * part as i64),
+            self.half64(location, part),
             mask,
         )
+    }
+
+    /// Half `part` of the 64-bit elements of the slot at a location, in the register file.
+    fn half64(&self, location: u32, part: usize) -> MemoryOperand {
+        let offset = self.asm.isa.bytes() * part as i64;
+        at(REGS64, i64::from(location) + offset)
+    }
+
+    /// Loads the bits of all lanes of a chunk to `ecx`.
+    pub fn load_all_lanes(&mut self) {
+        let lanes = self.asm.isa.all_lanes() as i32;
+        self.asm.op_imm(Code::Mov_r32_imm32, Register::ECX, lanes);
     }
 
     fn home_register(&self, location: u32, part: usize) -> Option<Register> {
@@ -395,6 +414,7 @@ impl<'a> Emitter<'a> {
             masked: self.masked,
             block: self.block,
             pc,
+            suspends: false,
         });
         label
     }
@@ -405,7 +425,7 @@ impl<'a> Emitter<'a> {
         self.asm
             .op_imm(Code::Mov_r32_imm32, Register::EAX, self.pc as i32);
         match mask {
-            None => self.asm.op_imm(Code::Mov_r32_imm32, Register::ECX, 0xffff),
+            None => self.load_all_lanes(),
             Some(k) => self.asm.op2(Code::VEX_Kmovw_r32_kr, Register::ECX, k),
         }
         self.asm.jump(Code::Call_rel32_64, self.execute);
@@ -417,6 +437,7 @@ impl<'a> Emitter<'a> {
 
     /// Loads or stores the homes in registers.
     pub fn move_homes(&mut self, store: bool, wanted: impl Fn(usize) -> bool) {
+        let bytes = self.asm.isa.bytes();
         for n in self.homes.in_registers() {
             if !wanted(n) {
                 continue;
@@ -436,7 +457,7 @@ impl<'a> Emitter<'a> {
                 Home::One(r) => move_one(r, at(REGS32, location)),
                 Home::Two(low, high) => {
                     move_one(low, at(REGS64, location));
-                    move_one(high, at(REGS64, location + 64));
+                    move_one(high, at(REGS64, location + bytes));
                 }
             }
         }
@@ -459,6 +480,9 @@ impl<'a> Emitter<'a> {
 
     /// Makes the NaNs in the lanes of a register canonical. Uses the scratch mask.
     pub fn canonicalize_register(&mut self, r: Register, mask: Mask) {
+        if self.asm.isa == Isa::Avx2 {
+            return self.asm.avx2_canonicalize(r, mask);
+        }
         const UNORDERED: i32 = 3;
         self.asm.op3_imm(
             Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae,

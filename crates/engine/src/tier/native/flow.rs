@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::lanes;
+use cupyrite_ptx::ir::Semantics;
+
+use super::collective::is_collective;
+use super::isa::Isa;
+use super::{lanes, local};
 use crate::bytecode::{BACKWARD, GUARDED, Inst, InstKind, Program, SPIN};
 use crate::kir::MemSpace;
 use crate::register_file::fixed;
@@ -39,6 +43,8 @@ pub struct Block {
     pub code: Range<u32>,
     /// Whether it consists of one instruction that the interpreter executes.
     pub interpreted: bool,
+    /// Whether it consists of one [warp collective](super::collective) that code executes.
+    pub collective: bool,
     /// Number of loops around it, estimated by backward branches.
     pub depth: u32,
     /// Its number among the blocks at which lanes can wait for others; `None` if none can, or if there are too many.
@@ -66,16 +72,19 @@ pub struct Flow {
 }
 
 /// Whether the compiler translates an instruction.
-pub fn is_compiled(program: &Program, pc: u32) -> bool {
+pub fn is_compiled(program: &Program, pc: u32, isa: Isa) -> bool {
     let inst = &program.code[pc as usize];
     match inst.kind {
-        InstKind::Lanes => program.vector_ops[pc as usize].is_some_and(lanes::is_supported),
+        InstKind::Lanes => {
+            program.vector_ops[pc as usize].is_some_and(|op| lanes::is_supported(op, isa))
+        }
         InstKind::Bra => inst.flags & SPIN == 0,
         InstKind::Atom => {
             let mut operands = program.operands.of(pc).iter();
             operands.all(|o| matches!(o.slot, Slot::R32 | Slot::R64))
         }
-        _ => access(program, inst).is_some(),
+        InstKind::FrameAddr => true,
+        _ => access(program, inst).is_some() || local::access(program, inst).is_some(),
     }
 }
 
@@ -92,6 +101,8 @@ pub struct MemoryAccess {
     pub size: u32,
     /// Number of elements.
     pub count: u32,
+    /// Whether it has several elements of less than four bytes, or a register that is wider than its element.
+    pub packed: bool,
 }
 
 /// The access of an instruction; `None` if the interpreter executes it.
@@ -117,25 +128,32 @@ pub fn access(program: &Program, inst: &Inst) -> Option<MemoryAccess> {
         MemSpace::Global | MemSpace::Generic if wide => false,
         _ => return None,
     };
-    let slot = if op.size == 8 { Slot::R64 } else { Slot::R32 };
-    let fits = op.regs.iter().all(|r| r.slot == slot);
     let count = op.regs.len() as u32;
-    let known = matches!((op.size, count), (1 | 2, 1) | (4, 1 | 2 | 4) | (8, 1 | 2));
+    let all = |slot| op.regs.iter().all(|r| r.slot == slot);
+    let fits = match op.size {
+        8 => all(Slot::R64),
+        _ => all(Slot::R32) || count == 1 && all(Slot::R64),
+    };
+    let known = matches!((op.size, count), (1 | 2 | 4, 1 | 2 | 4) | (8, 1 | 2));
+    // Kernels may rely on the warp to execute volatile accesses in step, and code executes the halves of a warp one after the
+    // other. An aligned element of a vector is accessed whole.
+    let relaxed = op.order == Semantics::Relaxed && count == 1;
     // Larger ones do not fit the offset of an x86 instruction.
     let near = op.address.offset.unsigned_abs() < 1 << 30;
-    (fits && known && near && !op.atomic).then_some(MemoryAccess {
+    (fits && known && near && (!op.atomic || relaxed)).then_some(MemoryAccess {
         shared,
         wide,
         store: op.store,
         size: op.size,
         count,
+        packed: op.size < 4 && count > 1 || op.size < 8 && all(Slot::R64),
     })
 }
 
 impl Flow {
     /// The blocks of the function at `range`.
-    pub fn new(program: &Program, range: Range<u32>) -> Self {
-        let blocks = split(program, range.clone());
+    pub fn new(program: &Program, range: Range<u32>, isa: Isa) -> Self {
+        let blocks = split(program, range.clone(), isa);
         let mut flow = Self {
             blocks,
             can_wait: true,
@@ -162,6 +180,11 @@ impl Flow {
         flow.find_depths(program);
         flow.find_live(program);
         flow
+    }
+
+    /// Whether a block is a warp collective.
+    pub fn has_collectives(&self) -> bool {
+        self.blocks.iter().any(|b| b.collective)
     }
 
     /// The number of the slot at a location; `None` if it has none.
@@ -339,7 +362,7 @@ impl LiveBefore {
     }
 }
 
-fn split(program: &Program, range: Range<u32>) -> Vec<Block> {
+fn split(program: &Program, range: Range<u32>, isa: Isa) -> Vec<Block> {
     let mut starts = vec![false; range.len() + 1];
     let mut mark = |pc: u32| {
         if range.contains(&pc) {
@@ -360,7 +383,7 @@ fn split(program: &Program, range: Range<u32>) -> Vec<Block> {
             }
             _ => {}
         }
-        if !is_compiled(program, pc) {
+        if !is_compiled(program, pc, isa) {
             mark(pc);
             mark(pc + 1);
         }
@@ -371,7 +394,9 @@ fn split(program: &Program, range: Range<u32>) -> Vec<Block> {
         if pc == range.end || starts[(pc - range.start) as usize] {
             blocks.push(Block {
                 code: start..pc,
-                interpreted: pc == start + 1 && !is_compiled(program, start),
+                interpreted: !is_compiled(program, start, isa)
+                    && !is_collective(program, start, isa),
+                collective: is_collective(program, start, isa),
                 depth: 0,
                 waiting: None,
                 live_in: SlotSet::default(),

@@ -6,14 +6,12 @@
 use iced_x86::Register;
 
 use super::flow::Flow;
+use super::isa::Isa;
 use crate::bytecode::Program;
 use crate::semantics::lane::Slot;
 
 /// Vector registers that code may use for anything: those below this number.
 pub const SCRATCH: u32 = 6;
-/// Vector registers that can be homes.
-const HOMES: u32 = 32 - SCRATCH;
-
 /// The home of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
@@ -35,7 +33,7 @@ pub fn vector(n: u32) -> Register {
 
 impl Homes {
     /// Assigns homes.
-    pub fn new(program: &Program, flow: &Flow) -> Self {
+    pub fn new(program: &Program, flow: &Flow, isa: Isa) -> Self {
         let mut weights = vec![0u64; flow.slots.len()];
         for b in flow.blocks.iter().filter(|b| !b.interpreted) {
             let weight = 8u64.pow(b.depth.min(5));
@@ -55,7 +53,7 @@ impl Homes {
         let mut used = 0;
         for n in order {
             let needed = registers(n) as u32;
-            if used + needed > HOMES {
+            if used + needed > isa.homes() {
                 continue;
             }
             let first = vector(SCRATCH + used);

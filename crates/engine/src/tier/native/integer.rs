@@ -195,6 +195,13 @@ impl Emitter<'_> {
 
     /// The upper half of the product of 32-bit integers.
     pub fn multiply_high(&mut self, signed: bool, d: u32, s: [u32; 4]) {
+        self.high_product32(signed, s);
+        self.copy32(d, vector(1));
+        self.set_raw(d, false);
+    }
+
+    /// The same in the second scratch register.
+    pub fn high_product32(&mut self, signed: bool, s: [u32; 4]) {
         let (extend, multiply) = match signed {
             true => (
                 Code::EVEX_Vpmovsxdq_zmm_k1z_ymmm256,
@@ -218,8 +225,6 @@ impl Emitter<'_> {
         }
         // The lower half is in the second register.
         self.join_halves(vector(1), vector(0));
-        self.copy32(d, vector(1));
-        self.set_raw(d, false);
     }
 
     /// Division in double precision: quotients of integers below 2^32 truncate to the right integer. The engine divides if a
@@ -234,15 +239,9 @@ impl Emitter<'_> {
         self.asm.op3_masked(test, MASK, divisor, divisor, mask);
         self.asm.op2(Code::VEX_Kortestw_kr_kr, MASK, MASK);
         self.asm.jump(Code::Jne_rel32_64, slow);
-        let (from, to) = match signed {
-            true => (
-                Code::EVEX_Vcvtdq2pd_zmm_k1z_ymmm256b32_er,
-                Code::EVEX_Vcvttpd2qq_zmm_k1z_zmmm512b64_sae,
-            ),
-            false => (
-                Code::EVEX_Vcvtudq2pd_zmm_k1z_ymmm256b32_er,
-                Code::EVEX_Vcvttpd2uqq_zmm_k1z_zmmm512b64_sae,
-            ),
+        let from = match signed {
+            true => Code::EVEX_Vcvtdq2pd_zmm_k1z_ymmm256b32_er,
+            false => Code::EVEX_Vcvtudq2pd_zmm_k1z_ymmm256b32_er,
         };
         for part in [1, 0] {
             let quotient = vector(1 - part as u32);
@@ -251,7 +250,7 @@ impl Emitter<'_> {
             let division = Code::EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er;
             self.asm.op3(division, quotient, quotient, vector(2));
             // -2^31 / -1 does not fit 32 bits, and wraps.
-            self.asm.op2(to, quotient, quotient);
+            self.small_from_double(quotient);
             let truncate = Code::EVEX_Vpmovqd_ymmm256_k1z_zmm;
             self.asm.op2(truncate, lower(quotient), quotient);
         }

@@ -4,18 +4,21 @@ use cupyrite_ptx::ir::Cmp;
 use iced_x86::{Code, Register};
 
 use super::assembler::{Mask, Source};
+use super::avx2;
+use super::compare::SPARE;
 use super::emit::{Emitter, Lanes, MASK, constant};
 use super::homes::{Home, vector};
+use super::isa::Isa;
 use crate::run::native_context::constant as constants;
 use crate::semantics::lane::{CompareType, Direction, FloatOp, IntegerOp, Slot, VectorOp};
 
 /// Whether the compiler translates a lane function.
-pub fn is_supported(op: VectorOp) -> bool {
-    match op {
-        VectorOp::Integer(IntegerOp::Multiply | IntegerOp::MultiplyAdd, Slot::Pred) => false,
-        VectorOp::Double(op) => !matches!(op, FloatOp::Min | FloatOp::Max),
-        _ => true,
-    }
+pub fn is_supported(op: VectorOp, isa: Isa) -> bool {
+    let multiplies_predicates = matches!(
+        op,
+        VectorOp::Integer(IntegerOp::Multiply | IntegerOp::MultiplyAdd, Slot::Pred)
+    );
+    !multiplies_predicates && (isa == Isa::Avx512 || avx2::has_counterparts(op))
 }
 
 impl Emitter<'_> {
@@ -55,6 +58,9 @@ impl Emitter<'_> {
                 rounding,
             } => self.single(op, [flush, saturate], rounding, d, s),
             VectorOp::Approximate { function, flush } => self.approximate(function, flush, d, s[0]),
+            VectorOp::Double(op @ (FloatOp::Min | FloatOp::Max)) => {
+                self.extreme64(op == FloatOp::Max, d, s);
+            }
             VectorOp::Double(op) => self.double(op, d, s),
             VectorOp::Compare(ty, cmp) => self.compare(ty, cmp, d, s),
             VectorOp::Select(slot) => self.select(slot, d, s),
@@ -89,6 +95,42 @@ impl Emitter<'_> {
             VectorOp::SingleFromDouble => {
                 self.narrow(Code::EVEX_Vcvtpd2ps_ymm_k1z_zmmm512b64_er, d, s[0]);
             }
+            VectorOp::ApproximateQuotient { flush } => self.approximate_quotient(flush, d, s),
+            VectorOp::ApproximateReciprocal { root } => {
+                self.approximate_reciprocal(root, d, s[0]);
+            }
+            VectorOp::CompareAndCombine(c) => self.compare_and_combine(c, args.dst, s),
+            VectorOp::CompareToValue(c, value) => self.compare_to_value(c, value, d, s),
+            VectorOp::MagnitudeBetween(slot, low, high) => {
+                self.magnitude_between(slot, [low, high], d, s[0]);
+            }
+            VectorOp::Integer16(op) => self.integer16(op, d, s),
+            VectorOp::MultiplyAddWide16 { signed } => self.multiply_add_wide16(signed, d, s),
+            VectorOp::Extend16 { bits, signed, from } => {
+                self.extend16(bits, signed, from, d, s[0]);
+            }
+            VectorOp::Pack(layout) => self.pack(layout, d, s),
+            VectorOp::Unpack(layout) => self.unpack(layout, args.dst, s[0]),
+            VectorOp::Convert(c) => self.convert(c, d, s[0]),
+            VectorOp::Bits(op, slot) => self.bits(op, slot, d, s),
+            VectorOp::Permute(selector) => self.permute(selector, d, s),
+            VectorOp::Carry {
+                op,
+                reads,
+                writes,
+                slot,
+            } => self.carry(op, [reads, writes], slot, args.dst, s),
+            VectorOp::Half { op, format, pair } => self.half_arithmetic(op, format, pair, d, s),
+            VectorOp::SingleFromHalf(format) => {
+                self.widen_half(vector(0), s[0], format, false);
+                self.canonicalize_register(vector(0), Mask::None);
+                self.write32(d, vector(0));
+            }
+            VectorOp::HalfFromSingle {
+                format,
+                rounding,
+                pair,
+            } => self.half_from_single(format, rounding, pair, d, s),
         }
     }
 
@@ -167,7 +209,7 @@ impl Emitter<'_> {
                 self.asm.op2(code, to, lower(to));
             }
             Source::Memory(mut m) | Source::Broadcast(mut m) => {
-                m.displacement += 32 * part as i64;
+                m.displacement += self.asm.isa.bytes() / 2 * part as i64;
                 self.asm.op2(code, to, Source::Memory(m));
             }
         }
@@ -348,13 +390,19 @@ impl Emitter<'_> {
 
     /// `setp`.
     pub fn compare(&mut self, ty: CompareType, cmp: Cmp, d: u32, s: [u32; 4]) {
+        self.compare_sources(ty, cmp, s);
+        self.set_predicate(d, MASK);
+    }
+
+    /// Compares two sources of 32 or 64 bits; the result is in the scratch mask.
+    pub fn compare_sources(&mut self, ty: CompareType, cmp: Cmp, s: [u32; 4]) {
         use CompareType::*;
         let (code, imm) = match ty {
-            Signed32 => (Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, ordered(cmp)),
-            Unsigned32 => (Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, ordered(cmp)),
+            Signed32 | Signed16 => (Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, ordered(cmp)),
+            Unsigned32 | Unsigned16 => (Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, ordered(cmp)),
             Signed64 => (Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8, ordered(cmp)),
             Unsigned64 => (Code::EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8, ordered(cmp)),
-            Single => (
+            Single | Half(_) => (
                 Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae,
                 unordered(cmp),
             ),
@@ -364,20 +412,12 @@ impl Emitter<'_> {
             ),
         };
         if matches!(ty, Signed64 | Unsigned64 | Double) {
-            for part in [1, 0] {
+            for (part, to) in [(1, SPARE), (0, MASK)] {
                 let (a, b) = (self.source64(s[0], part), self.source64(s[1], part));
                 let a = self.in_register(a, 0);
-                self.asm.op3_imm(code, MASK, a, b, imm, Mask::None);
-                if part == 1 {
-                    // A register that caches no predicate of this instruction is free between instructions.
-                    self.asm.op2(Code::VEX_Kmovw_r32_kr, Register::EAX, MASK);
-                    self.asm.op_imm(Code::Shl_rm32_imm8, Register::EAX, 8);
-                }
+                self.asm.op3_imm(code, to, a, b, imm, Mask::None);
             }
-            self.asm.op2(Code::VEX_Kmovw_r32_kr, Register::ECX, MASK);
-            self.asm
-                .op2(Code::Or_rm32_r32, Register::EAX, Register::ECX);
-            self.asm.op2(Code::VEX_Kmovw_kr_r32, MASK, Register::EAX);
+            self.join_masks(0);
         } else {
             let (a, b) = match ty {
                 Single => (self.source32(s[0]), self.source32(s[1])),
@@ -386,11 +426,17 @@ impl Emitter<'_> {
             let a = self.in_register(a, 0);
             self.asm.op3_imm(code, MASK, a, b, imm, Mask::None);
         }
-        self.set_predicate(d, MASK);
     }
 
     /// A conversion from single precision to an integer.
     pub fn integer_from_single(&mut self, signed: bool, rounding: Direction, d: u32, s: u32) {
+        self.round_single(signed, rounding, s);
+        self.copy32(d, vector(1));
+        self.set_raw(d, false);
+    }
+
+    /// Converts single precision to 32-bit integers in the second scratch register.
+    pub fn round_single(&mut self, signed: bool, rounding: Direction, s: u32) {
         let s = self.source32(s);
         if rounding == Direction::TowardsZero {
             self.asm
@@ -424,8 +470,6 @@ impl Emitter<'_> {
             let convert = Code::EVEX_Vcvttps2udq_zmm_k1z_zmmm512b32_sae;
             self.asm.op2(convert, vector(1), vector(0));
         }
-        self.copy32(d, vector(1));
-        self.set_raw(d, false);
     }
 
     /// Writes a 32-bit constant to the lanes of `mask`.
@@ -449,7 +493,7 @@ pub fn lowest(r: Register) -> Register {
 }
 
 /// Immediate of a comparison of integers.
-fn ordered(cmp: Cmp) -> i32 {
+pub fn ordered(cmp: Cmp) -> i32 {
     match cmp {
         Cmp::Eq => 0,
         Cmp::Lt => 1,

@@ -14,11 +14,12 @@ use super::assembler::{Label, Mask, Source, at};
 use super::emit::{Emitter, GUARD, Lanes, MASK, REGS64, context};
 use super::flow::{MemoryAccess, access};
 use super::homes::vector;
+use super::isa::Isa;
 use super::lanes::lowest;
 use crate::bytecode::{GUARDED, Program};
 use crate::register_file::fixed;
 use crate::run::memory::region_cache::Cached;
-use crate::run::native_context::{CHUNK, GROUPS, NativeContext, STRIDES, pattern};
+use crate::run::native_context::{GROUPS, NativeContext, STRIDES, pattern};
 
 /// What accesses must share to be checked together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,7 +81,10 @@ impl Groups {
                 let group = &mut groups.list[n];
                 let from = group.offsets.start.min(inst.imm);
                 let to = group.offsets.end.max(inst.imm + bytes);
-                if to - from <= MOST
+                // The alignment of the first access is that of all.
+                let aligned = (inst.imm - group.offsets.start) % bytes == 0;
+                if aligned
+                    && to - from <= MOST
                     && from >= i64::from(i32::MIN / 2)
                     && to <= i64::from(i32::MAX / 2)
                 {
@@ -165,7 +169,14 @@ impl<'a> Emitter<'a> {
             });
         }
         let engine = self.asm.label();
-        if a.size >= 4 && a.count == 1 {
+        let packed = a.packed || a.size < 4 || (a.size, a.count) == (4, 2);
+        if packed {
+            self.rare(slow, move |e| {
+                e.packed_scattered(a, engine);
+                e.asm.jump(Code::Jmp_rel32_64, done);
+            });
+            self.engine_instead(engine, done);
+        } else if a.count == 1 {
             self.rare(slow, move |e| {
                 e.scattered(a, engine);
                 e.asm.jump(Code::Jmp_rel32_64, done);
@@ -182,7 +193,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Emits code behind the blocks, with the current instruction as context.
-    fn rare(&mut self, label: Label, f: impl FnOnce(&mut Emitter<'a>) + 'a) {
+    pub fn rare(&mut self, label: Label, f: impl FnOnce(&mut Emitter<'a>) + 'a) {
         let (block, pc, masked, lanes) = (self.block, self.pc, self.masked, self.lanes);
         self.cold.push(Box::new(move |e| {
             (e.block, e.pc, e.masked, e.lanes) = (block, pc, masked, lanes);
@@ -220,7 +231,7 @@ impl<'a> Emitter<'a> {
         } else {
             self.differences32(base, steps, not_consecutive);
         }
-        let rest = i64::from(stride) * (CHUNK as i64 - 1);
+        let rest = i64::from(stride) * (self.asm.isa.lanes() as i64 - 1);
         self.bounds(a, group, span + rest, other);
         if !a.shared {
             // Later warps of the pattern access it. The accesses are too far apart for the prefetcher of the processor.
@@ -266,6 +277,7 @@ impl<'a> Emitter<'a> {
     fn first32(&mut self, of: Register, scratch: Register) {
         let from = match self.lane_mask() {
             None => of,
+            Some(k) if self.asm.isa == Isa::Avx2 => return self.asm.first_element(&[of], k),
             Some(k) => {
                 let compress = Code::EVEX_Vpcompressd_zmmm512_k1z_zmm;
                 self.asm.op2_masked(compress, scratch, of, Mask::Zero(k));
@@ -288,7 +300,8 @@ impl<'a> Emitter<'a> {
         self.all_equal32(vector(1), otherwise);
     }
 
-    fn equal32(&mut self, base: u32, otherwise: Label) {
+    /// Whether the 32-bit addresses are equal: leaves them in `rax`, or jumps.
+    pub fn equal32(&mut self, base: u32, otherwise: Label) {
         let addresses = self.source32(base);
         let addresses = self.in_register(addresses, 0);
         self.first32(addresses, vector(2));
@@ -298,6 +311,13 @@ impl<'a> Emitter<'a> {
     fn all_equal32(&mut self, v: Register, otherwise: Label) {
         let broadcast = Code::EVEX_Vpbroadcastd_zmm_k1z_r32;
         self.asm.op2(broadcast, vector(2), Register::EAX);
+        if self.asm.isa == Isa::Avx2 {
+            let lanes = self.lane_mask().map_or(Mask::None, Mask::Zero);
+            let xor = Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32;
+            self.asm.op3_masked(xor, vector(2), vector(2), v, lanes);
+            self.asm.jump_if_any_bit(vector(2), otherwise);
+            return;
+        }
         const NOT_EQUAL: i32 = 4;
         let mask = self.lane_mask().map_or(Mask::None, Mask::Merge);
         let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
@@ -312,7 +332,8 @@ impl<'a> Emitter<'a> {
         for part in 0..2 {
             let addresses = self.source64(base, part);
             let addresses = self.in_register(addresses, part as u32);
-            let table = offset_of!(NativeContext, steps64) + 128 * steps + 64 * part;
+            let half = self.asm.isa.bytes() as usize * part;
+            let table = offset_of!(NativeContext, steps64) + 128 * steps + half;
             let subtract = Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64;
             let table = Source::Memory(context(table));
             self.asm
@@ -321,7 +342,8 @@ impl<'a> Emitter<'a> {
         self.all_equal64([vector(0), vector(1)], otherwise);
     }
 
-    fn equal64(&mut self, base: u32, otherwise: Label) {
+    /// Whether the 64-bit addresses are equal: leaves them in `rax`, or jumps.
+    pub fn equal64(&mut self, base: u32, otherwise: Label) {
         let (low, high) = (self.source64(base, 0), self.source64(base, 1));
         let low = self.in_register(low, 0);
         let high = self.in_register(high, 1);
@@ -335,6 +357,7 @@ impl<'a> Emitter<'a> {
         let mask = self.lane_mask();
         match mask {
             None => self.asm.op2(to_gpr, Register::RAX, lowest(v[0])),
+            Some(k) if self.asm.isa == Isa::Avx2 => self.asm.first_element(&v, k),
             Some(k) => {
                 // The first lane that runs is in the upper half if the lower half has none.
                 let upper = self.asm.label();
@@ -353,6 +376,21 @@ impl<'a> Emitter<'a> {
         }
         let broadcast = Code::EVEX_Vpbroadcastq_zmm_k1z_r64;
         self.asm.op2(broadcast, vector(2), Register::RAX);
+        if self.asm.isa == Isa::Avx2 {
+            for (part, to) in [(1, vector(3)), (0, vector(2))] {
+                let lanes = mask.map_or(Mask::None, Mask::Merge);
+                let lanes = match self.half(lanes, part) {
+                    Mask::Merge(k) => Mask::Zero(k),
+                    lanes => lanes,
+                };
+                let xor = Code::EVEX_Vpxorq_zmm_k1z_zmm_zmmm512b64;
+                self.asm.op3_masked(xor, to, vector(2), v[part], lanes);
+            }
+            let or = Code::EVEX_Vporq_zmm_k1z_zmm_zmmm512b64;
+            self.asm.op3(or, vector(2), vector(2), vector(3));
+            self.asm.jump_if_any_bit(vector(2), otherwise);
+            return;
+        }
         const NOT_EQUAL: i32 = 4;
         let compare = Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8;
         for part in [1, 0] {
@@ -438,9 +476,14 @@ impl<'a> Emitter<'a> {
 
     /// Loads or stores elements at consecutive addresses from `rdx` on.
     fn consecutive(&mut self, a: MemoryAccess) {
+        if a.packed {
+            self.packed_consecutive(a);
+            return;
+        }
         let inst = self.inst();
         let op = &self.program.mem[inst.target as usize];
         let host = |offset: i64| at(Register::RDX, inst.imm + offset);
+        let bytes = self.asm.isa.bytes();
         let mask = self.lane_mask().map_or(Mask::None, Mask::Merge);
         match (a.size, a.count) {
             (4, 1) if a.store => {
@@ -464,7 +507,8 @@ impl<'a> Emitter<'a> {
                     let s = self.in_register(s, 0);
                     let mask = self.half(mask, part);
                     let code = Code::EVEX_Vmovdqu64_zmmm512_k1z_zmm;
-                    self.asm.store_masked(code, host(64 * part as i64), s, mask);
+                    self.asm
+                        .store_masked(code, host(bytes * part as i64), s, mask);
                 }
             }
             (4, 1) => {
@@ -502,7 +546,7 @@ impl<'a> Emitter<'a> {
                 for part in 0..2 {
                     let to = self.destination64(op.regs[0].at, part);
                     let code = Code::EVEX_Vmovdqu64_zmm_k1z_zmmm512;
-                    let from = Source::Memory(host(64 * part as i64));
+                    let from = Source::Memory(host(bytes * part as i64));
                     self.asm.op2_masked(code, to.register, from, to.mask);
                     self.finish(to);
                 }
@@ -525,6 +569,10 @@ impl<'a> Emitter<'a> {
 
     /// Loads elements at the same address, `rdx`, in all lanes.
     fn equal(&mut self, a: MemoryAccess) {
+        if a.packed {
+            self.packed_equal(a);
+            return;
+        }
         let inst = self.inst();
         let op = &self.program.mem[inst.target as usize];
         if a.count > 1 {

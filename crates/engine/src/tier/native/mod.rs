@@ -1,28 +1,39 @@
 //! The compiler: machine code for the parts of a kernel that consist of arithmetic, loads, stores and branches.
 //!
-//! The code processes a warp in *chunks* of 16 lanes, one vector register per 32-bit element, from an entry until an
+//! The code processes a warp in *chunks* of 16 or 8 lanes, one vector register per 32-bit element, from an entry until an
 //! instruction that only the interpreter executes, such as a barrier. It leaves the register file as the interpreter would, so
 //! that the interpreter can go on anywhere. Results are those of the interpreter bit by bit.
 //!
-//! Belongs here: what depends on the instruction set of the processor, x86-64 with AVX-512. Does not belong here: the meaning of
+//! Belongs here: what depends on the instruction set of the processor, x86-64 with AVX-512 or AVX2. Does not belong here: the meaning of
 //! instructions, which [`VectorOp`](crate::semantics::lane::VectorOp) describes.
 
 mod approximate;
 mod assembler;
 mod atomic;
+mod avx2;
+mod bits;
+mod collective;
+mod compare;
 mod control;
+mod convert;
 mod emit;
 mod float;
 mod flow;
+mod half;
 mod homes;
 mod integer;
+mod isa;
 mod lanes;
+mod local;
 mod memory;
+mod packed;
 pub mod run;
 mod scattered;
+mod short;
 #[cfg(test)]
 mod tests;
 mod vectors;
+mod wide;
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -32,18 +43,11 @@ use std::time::{Duration, Instant};
 use self::emit::Emitter;
 use self::flow::Flow;
 use self::homes::Homes;
+use self::isa::Isa;
 use crate::bytecode::{GUARDED, Inst, InstKind, NativeCode, NativeEntry, Program};
+use crate::dump;
 use crate::executable_memory::ExecutableMemory;
 use crate::settings::{self, TierSetting};
-
-/// Whether this machine has the instructions that the compiler uses.
-pub fn is_supported() -> bool {
-    is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("bmi1")
-}
 
 /// A launch of this many warps is worth compiling a kernel for, whatever they do.
 const WARPS_OF_LAUNCH: u64 = 8192;
@@ -52,11 +56,17 @@ const COMPILE_TIME: u64 = 8_000;
 /// A kernel is worth compiling when it has been interpreted for so many times the time that compiling takes.
 const FACTOR: u64 = 20;
 
+/// The instruction set of machine code; `None` if this machine has none that the compiler knows.
+fn isa() -> Option<Isa> {
+    static ISA: OnceLock<Option<Isa>> = OnceLock::new();
+    *ISA.get_or_init(Isa::selected)
+}
+
 /// The setting; the interpreter if the machine lacks the instructions that the compiler uses.
 fn setting() -> TierSetting {
     static SETTING: OnceLock<TierSetting> = OnceLock::new();
     *SETTING.get_or_init(|| {
-        if is_supported() {
+        if isa().is_some() {
             let setting = settings::tier().ok().flatten();
             setting.unwrap_or(TierSetting::Automatic)
         } else {
@@ -73,7 +83,7 @@ pub fn before_launch(program: &Program, warps: u64) {
         TierSetting::Automatic => warps >= WARPS_OF_LAUNCH || is_worth_it(program, 0),
     };
     if worth_it {
-        program.native.get_or_compile(|| compile(program));
+        program.native.get_or_compile(|| compile(program, isa()?));
     }
 }
 
@@ -89,7 +99,7 @@ pub fn during_launch(program: &Program, start: Instant) {
         return;
     }
     if is_worth_it(program, start.elapsed().as_nanos() as u64) {
-        program.native.get_or_compile(|| compile(program));
+        program.native.get_or_compile(|| compile(program, isa()?));
     }
 }
 
@@ -116,10 +126,11 @@ struct UnplacedEntry {
     full: u32,
     masked: Option<u32>,
     blocks: u32,
+    pairs: bool,
 }
 
 /// Compiles a kernel; `None` if nothing of it is worth it, or if the operating system refuses memory for code.
-pub fn compile(program: &Program) -> Option<NativeCode> {
+pub fn compile(program: &Program, isa: Isa) -> Option<NativeCode> {
     let start = Instant::now();
     let mut bytes = Vec::new();
     let mut entries = Vec::new();
@@ -127,7 +138,14 @@ pub fn compile(program: &Program) -> Option<NativeCode> {
     for (n, f) in program.functions.iter().enumerate() {
         let end = program.functions.get(n + 1);
         let end = end.map_or(program.code.len() as u32, |f| f.entry);
-        compile_function(program, f.entry..end, &mut bytes, &mut entries, &mut blocks);
+        compile_function(
+            program,
+            isa,
+            f.entry..end,
+            &mut bytes,
+            &mut entries,
+            &mut blocks,
+        );
     }
     if entries.is_empty() {
         return None;
@@ -139,6 +157,11 @@ pub fn compile(program: &Program) -> Option<NativeCode> {
             return None;
         }
     };
+    if let Ok(Some(dump)) = dump::requested()
+        && dump.point == dump::CODE
+    {
+        dump.write(&program.name, &bytes);
+    }
     log::debug!(
         "compiled {}: {} instructions, {} bytes of machine code, {:?}",
         program.name,
@@ -154,6 +177,7 @@ pub fn compile(program: &Program) -> Option<NativeCode> {
         code[e.pc as usize] = inst;
     }
     Some(NativeCode {
+        lanes: isa.lanes(),
         code,
         entries: entries
             .iter()
@@ -162,16 +186,19 @@ pub fn compile(program: &Program) -> Option<NativeCode> {
                 full: address(e.full),
                 masked: e.masked.map_or(0, address),
                 blocks: e.blocks,
+                pairs: e.pairs,
             })
             .collect(),
         blocks: blocks.iter().map(|&(at, _)| address(at)).collect(),
         positions: blocks.iter().map(|&(_, pc)| pc).collect(),
+        accesses_local: (program.code.iter()).any(|i| local::access(program, i).is_some()),
         memory,
     })
 }
 
 fn compile_function(
     program: &Program,
+    isa: Isa,
     range: Range<u32>,
     bytes: &mut Vec<u8>,
     entries: &mut Vec<UnplacedEntry>,
@@ -180,15 +207,15 @@ fn compile_function(
     if range.len() > MOST_INSTRUCTIONS {
         return;
     }
-    let flow = Flow::new(program, range);
+    let flow = Flow::new(program, range, isa);
     let starts: Vec<usize> = (0..flow.blocks.len())
         .filter(|&n| is_worth_entering(program, &flow, n))
         .collect();
     if starts.is_empty() {
         return;
     }
-    let homes = Homes::new(program, &flow);
-    let mut e = Emitter::new(program, &flow, &homes);
+    let homes = Homes::new(program, &flow, isa);
+    let mut e = Emitter::new(program, &flow, &homes, isa);
     let enter = e.asm.here();
     e.prologue();
     e.blocks(false);
@@ -196,6 +223,9 @@ fn compile_function(
     e.finish_translation();
     e.dispatch_waiting();
     e.end();
+    if flow.has_collectives() {
+        e.suspend_chunk();
+    }
     e.execute_instruction();
     let mut labels = Vec::new();
     for &n in &starts {
@@ -204,6 +234,7 @@ fn compile_function(
         labels.push((n, full, masked));
     }
     let partial = e.partial.clone();
+    let pairs = flow.has_collectives();
     let encoded = match e.asm.encode() {
         Ok(encoded) => encoded,
         Err(e) => {
@@ -228,6 +259,7 @@ fn compile_function(
                 full,
                 masked: masked.and_then(offset),
                 blocks: first,
+                pairs,
             });
         }
     }
@@ -238,8 +270,15 @@ fn compile_function(
 /// Whether enough instructions follow the start of a block until one that the interpreter executes.
 fn is_worth_entering(program: &Program, flow: &Flow, block: usize) -> bool {
     let mut count = 0;
+    // If the interpreter has executed a collective that code would have reached, some lanes are elsewhere, and it probably
+    // executes the next one, too.
+    let behind_collective = block > 1 && {
+        let [before, last] = [&flow.blocks[block - 2], &flow.blocks[block - 1]];
+        let starts_loop = last.depth > before.depth;
+        last.collective && !before.interpreted && !starts_loop
+    };
     for b in &flow.blocks[block..] {
-        if b.interpreted {
+        if b.interpreted || b.collective && (count == 0 || behind_collective) {
             return false;
         }
         count += b.code.len() as u32;

@@ -6,15 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::bytecode::{GUARDED, InstKind, NativeCode, NativeEntry, Program};
 use crate::run::atomics;
 use crate::run::context::Context;
-use crate::run::launch_state::Launch;
-use crate::run::memory::general;
 use crate::run::memory::model::MemoryModel;
-use crate::run::native_context::{CHUNK, Chunk, NativeContext};
+use crate::run::memory::{general, local_base};
+use crate::run::native_context::{Chunk, NativeContext};
 use crate::run::tier::Together;
 use crate::run::warp::{FUEL, FragmentState, Warp};
-
-/// The lanes of a chunk.
-const CHUNK_LANES: u32 = 0xffff;
+use crate::run::warp_collectives;
 
 /// The type of [`NativeEntry::enter`](crate::bytecode::NativeEntry::enter).
 type EnterFn = unsafe extern "sysv64" fn(*mut NativeContext);
@@ -34,31 +31,51 @@ pub enum Outcome {
 ///
 /// # Safety
 /// The warp has a register file.
-unsafe fn list(chunks: &mut Vec<Chunk>, launch: &Launch<'_>, w: &mut Warp, mask: u32) {
-    let indices = &launch.thread_indices[w.index as usize];
-    for c in 0..2 {
-        let lanes = mask >> (CHUNK * c) & CHUNK_LANES;
+unsafe fn list<M: MemoryModel>(
+    cx: &mut Context<'_, M>,
+    native: &NativeCode,
+    w: &mut Warp,
+    mask: u32,
+) {
+    let local = match native.accesses_local {
+        true => local_base(cx, w),
+        false => std::ptr::null_mut(),
+    };
+    let chunks = &mut cx.worker.chunks;
+    let indices = &cx.launch.thread_indices[w.index as usize];
+    for first in (0..32).step_by(native.lanes) {
+        let lanes = mask >> first & native.all_lanes();
         if lanes == 0 {
             continue;
         }
         // SAFETY: the offsets lie in the register file, which is larger than its fixed locations.
         let (regs32, regs64, preds) = unsafe {
             (
-                w.regs.add(4 * CHUNK * c),
-                w.regs.add(8 * CHUNK * c),
-                w.regs.add(CHUNK / 8 * c),
+                w.regs.add(4 * first),
+                w.regs.add(8 * first),
+                w.regs.add(first / 8),
             )
         };
         chunks.push(Chunk {
             regs32,
             regs64,
             preds,
-            indices: &raw const indices[0].0[CHUNK * c],
+            indices: &raw const indices[0].0[first],
+            local: local.wrapping_add(4 * first),
             warp: std::ptr::from_mut(w).cast(),
-            first_lane: (CHUNK * c) as u32,
+            first_lane: first as u32,
             lanes,
             pc: 0,
             there: 0,
+            peer: match (w.live & mask, first) {
+                _ if native.lanes != 16 => 0,
+                (u32::MAX, 0) => size_of::<Chunk>() as i64,
+                (u32::MAX, _) => -(size_of::<Chunk>() as i64),
+                _ => 0,
+            },
+            resume: 0,
+            waits: u32::MAX,
+            left: 0,
         });
     }
 }
@@ -94,6 +111,7 @@ unsafe fn run_chunks<M: MemoryModel>(
     unsafe {
         (*n).shared = cx.block.shared();
         (*n).shared_bytes = u64::from(cx.block.shared_bytes);
+        (*n).local_bytes = u64::from(cx.launch.local_bytes);
         (*n).shared_by_cluster = u32::from(!cx.block.cluster.shared.is_empty());
         (*n).cache = cx.worker.cache.entries().cast();
         (*n).blocks = native.blocks.as_ptr().add(entry.blocks as usize);
@@ -110,7 +128,14 @@ unsafe fn run_chunks<M: MemoryModel>(
         (*n).exclusive = exclusive.into();
         (*n).fuel = fuel;
         (*n).least = fuel;
+        (*n).returns = 0;
         let end = chunks.start.add(range.end);
+        if entry.pairs {
+            for k in range.clone() {
+                let c = &mut *chunks.start.add(k);
+                (c.resume, c.waits, c.left) = ((*n).entry, u32::MAX, fuel);
+            }
+        }
         (*n).chunk = chunks.start.add(range.start);
         (*n).end = end;
         let enter = std::mem::transmute::<u64, EnterFn>(entry.enter);
@@ -118,10 +143,18 @@ unsafe fn run_chunks<M: MemoryModel>(
             (*n).pending = 0;
             enter(n);
             if (*n).pending != 0 {
-                let chunk = (*n).chunk.sub(1);
+                let chunk = (*n).exited;
                 park_waiting(&mut *n, &*chunk, native, entry.blocks);
                 together = false;
+                // The peer goes on before the code may return for good.
+                if entry.pairs
+                    && (*chunk).peer != 0
+                    && chunk.wrapping_byte_offset((*chunk).peer as isize) == (*n).chunk
+                {
+                    continue;
+                }
             }
+            (*n).returns = 0;
             if exclusive {
                 break;
             }
@@ -156,8 +189,12 @@ pub unsafe fn run<M: MemoryModel>(
     cx.worker.chunks.clear();
     cx.worker.chunks_in_turn = None;
     // SAFETY: upheld by the caller.
-    unsafe { list(&mut cx.worker.chunks, cx.launch, w, mask) };
-    let whole = cx.worker.chunks.iter().all(|c| c.lanes == CHUNK_LANES);
+    unsafe { list(cx, native, w, mask) };
+    let whole = cx
+        .worker
+        .chunks
+        .iter()
+        .all(|c| c.lanes == native.all_lanes());
     if entry.masked == 0 && !(alone && whole) {
         return Outcome::Refused;
     }
@@ -208,7 +245,7 @@ pub unsafe fn run_together<M: MemoryModel>(
         cx.worker.chunks_in_turn = None;
         for w in warps.iter_mut() {
             // SAFETY: upheld by the caller.
-            unsafe { list(&mut cx.worker.chunks, cx.launch, w, w.live) };
+            unsafe { list(cx, native, w, w.live) };
         }
     }
     loop {
@@ -217,7 +254,13 @@ pub unsafe fn run_together<M: MemoryModel>(
             return Together::At(at);
         }
         let entry = &native.entries[inst.target as usize];
-        if entry.masked == 0 && cx.worker.chunks.iter().any(|c| c.lanes != CHUNK_LANES) {
+        if entry.masked == 0
+            && cx
+                .worker
+                .chunks
+                .iter()
+                .any(|c| c.lanes != native.all_lanes())
+        {
             return Together::At(at);
         }
         let count = cx.worker.chunks.len();
@@ -267,20 +310,28 @@ pub unsafe fn run_in_turn<M: MemoryModel>(
         return (0, false);
     }
     let entry = &native.entries[first.target as usize];
-    // The list of the last block serves again if the warps and their register file are the same.
+    // The list of the last block serves again if the warps and their register file are the same. Another block may have warps at
+    // the same addresses, but with other local memory.
     let list_for = Some((
         std::ptr::from_mut(&mut warps[0]) as usize,
         warps[0].regs as usize,
+        native.lanes,
     ));
-    if cx.worker.chunks_in_turn != list_for {
+    if cx.worker.chunks_in_turn != list_for || native.accesses_local {
         cx.worker.chunks.clear();
         for w in warps.iter_mut() {
             // SAFETY: upheld by the caller.
-            unsafe { list(&mut cx.worker.chunks, cx.launch, w, w.live) };
+            unsafe { list(cx, native, w, w.live) };
         }
         cx.worker.chunks_in_turn = list_for;
     }
-    if entry.masked == 0 && cx.worker.chunks.iter().any(|c| c.lanes != CHUNK_LANES) {
+    if entry.masked == 0
+        && cx
+            .worker
+            .chunks
+            .iter()
+            .any(|c| c.lanes != native.all_lanes())
+    {
         return (0, false);
     }
     let mut next = 0;
@@ -291,14 +342,18 @@ pub unsafe fn run_in_turn<M: MemoryModel>(
         let ran = unsafe { run_chunks(cx, native, entry, FUEL, None, true, next..count) };
         next = ran.count;
         let c = &cx.worker.chunks[next - 1];
-        if c.there == c.lanes && ends(cx.program, c.pc) {
+        let ended = |c: &Chunk| c.there == c.lanes && ends(cx.program, c.pc);
+        // Chunks that take turns end together.
+        let other = (entry.pairs && c.peer != 0).then(|| &cx.worker.chunks[next - 2]);
+        if ended(c) && other.is_none_or(ended) {
             continue;
         }
         let warp = c.warp;
         let of_warp = |c: &&Chunk| c.warp == warp;
-        if cx.worker.chunks.get(next).as_ref().is_some_and(of_warp) {
-            // SAFETY: upheld by the caller; the other half of the warp has its own part of the register file.
+        while cx.worker.chunks.get(next).as_ref().is_some_and(of_warp) {
+            // SAFETY: upheld by the caller; the other chunks of the warp have their own parts of the register file.
             unsafe { run_chunks(cx, native, entry, FUEL, None, true, next..next + 1) };
+            next += 1;
         }
         while std::ptr::from_mut(&mut warps[current]).cast() != warp {
             current += 1;
@@ -335,8 +390,8 @@ fn park_waiting(n: &mut NativeContext, c: &Chunk, native: &NativeCode, first: u3
     }
 }
 
-/// Executes the instruction at `pc` for the lanes `mask` of the chunk. If it faults, the interpreter executes it again and
-/// raises the fault.
+/// Executes the instruction at `pc` for the lanes `mask` of the chunk, or a warp collective for all lanes of its warp. If it
+/// faults or is no collective of the whole warp, the interpreter executes it again and raises the fault.
 ///
 /// # Safety
 /// `n` is the context of a running call of [`run_chunks`] with the same memory model.
@@ -366,10 +421,17 @@ unsafe extern "sysv64" fn execute<M: MemoryModel>(
                 general::load(cx, w, regs, inst, active)
             }
             InstKind::Atom => atomics::atomic(cx, w, regs, inst, active),
+            InstKind::Match | InstKind::Redux | InstKind::Elect => {
+                match warp_collectives::step_whole(cx, w, pc) {
+                    true => Ok(()),
+                    false => return None,
+                }
+            }
             _ => general::store(cx, w, regs, inst, active),
         }
+        .ok()
     };
     // A panic cannot pass machine code. The interpreter meets it again.
     let result = catch_unwind(AssertUnwindSafe(run));
-    u32::from(!matches!(result, Ok(Ok(()))))
+    u32::from(!matches!(result, Ok(Some(()))))
 }

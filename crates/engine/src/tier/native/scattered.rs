@@ -40,8 +40,16 @@ impl Emitter<'_> {
 
     /// Leaves offsets in shared memory in the first scratch register, and the address of shared memory in `rdx`.
     pub fn shared_offsets(&mut self, a: MemoryAccess, otherwise: Label) {
+        self.offsets(a, offset_of!(NativeContext, shared_bytes), otherwise);
+        let shared = Source::Memory(context(offset_of!(NativeContext, shared)));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RDX, shared);
+    }
+
+    /// Leaves offsets in the first scratch register. They are multiples of the size of the access, and below the limit that is in
+    /// this field of the context.
+    pub fn offsets(&mut self, a: MemoryAccess, limit: usize, otherwise: Label) {
         if a.wide {
-            self.wide_shared_offsets(a, otherwise);
+            self.wide_offsets(a, limit, otherwise);
             return;
         }
         let inst = self.inst();
@@ -59,7 +67,7 @@ impl Emitter<'_> {
             base,
             vector(1),
         );
-        let limit = Source::Memory(context(offset_of!(NativeContext, shared_bytes)));
+        let limit = Source::Memory(context(limit));
         self.asm.op2(Code::Mov_r64_rm64, Register::RCX, limit);
         self.asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, bytes);
         self.asm.jump(Code::Jb_rel32_64, otherwise);
@@ -74,8 +82,6 @@ impl Emitter<'_> {
         let test = Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32;
         self.asm.op3_masked(test, MASK, vector(0), vector(1), lanes);
         self.none_of_mask(otherwise);
-        let shared = Source::Memory(context(offset_of!(NativeContext, shared)));
-        self.asm.op2(Code::Mov_r64_rm64, Register::RDX, shared);
     }
 
     fn none_of_mask(&mut self, otherwise: Label) {
@@ -83,12 +89,12 @@ impl Emitter<'_> {
         self.asm.jump(Code::Jne_rel32_64, otherwise);
     }
 
-    /// [`Self::shared_offsets`] of 64-bit addresses.
-    fn wide_shared_offsets(&mut self, a: MemoryAccess, otherwise: Label) {
+    /// [`Self::offsets`] of 64-bit addresses.
+    fn wide_offsets(&mut self, a: MemoryAccess, limit: usize, otherwise: Label) {
         let bytes = (a.size * a.count) as i32;
         let broadcast = Code::EVEX_Vpbroadcastq_zmm_k1z_r64;
         self.wide_addresses();
-        let limit = Source::Memory(context(offset_of!(NativeContext, shared_bytes)));
+        let limit = Source::Memory(context(limit));
         self.asm.op2(Code::Mov_r64_rm64, Register::RCX, limit);
         self.asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, bytes);
         self.asm.jump(Code::Jb_rel32_64, otherwise);
@@ -100,8 +106,6 @@ impl Emitter<'_> {
             self.asm.op2(truncate, lower(vector(part)), vector(part));
         }
         self.join_halves(vector(0), vector(1));
-        let shared = Source::Memory(context(offset_of!(NativeContext, shared)));
-        self.asm.op2(Code::Mov_r64_rm64, Register::RDX, shared);
     }
 
     /// Leaves 64-bit addresses in the first two scratch registers.
@@ -207,13 +211,15 @@ impl Emitter<'_> {
         }
     }
 
-    fn gather(&mut self, code: Code, to: Register, from: MemoryOperand, part: u32) {
+    /// Gathers the lanes of half `part` of the chunk; of the whole chunk if elements and indices have 32 bits.
+    pub fn gather(&mut self, code: Code, to: Register, from: MemoryOperand, part: u32) {
         self.fill_mask(part);
         let from = Source::Memory(from);
         self.asm.op2_masked(code, to, from, Mask::Merge(MASK));
     }
 
-    fn scatter(&mut self, code: Code, to: MemoryOperand, from: Register, part: u32) {
+    /// Scatters lanes as [`Self::gather`] gathers them.
+    pub fn scatter(&mut self, code: Code, to: MemoryOperand, from: Register, part: u32) {
         self.fill_mask(part);
         self.asm.store_masked(code, to, from, Mask::Merge(MASK));
     }
@@ -297,6 +303,6 @@ impl Emitter<'_> {
 }
 
 /// Memory at `base`, if it is a register, plus an element of `index` plus `displacement`.
-fn indexed(base: Register, index: Register, displacement: i64) -> MemoryOperand {
+pub fn indexed(base: Register, index: Register, displacement: i64) -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(base, index, 1, displacement, 8)
 }

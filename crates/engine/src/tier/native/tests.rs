@@ -1,13 +1,17 @@
 //! Launches kernels interpreted and compiled, and compares memory and faults bit by bit.
 
 mod atomics;
+mod collectives;
 mod control;
 mod lanes;
+mod local;
 mod memory;
+mod more_lanes;
 mod random;
 
+use super::isa::Isa;
 use crate::memory::{AddressSpace, RegionKind};
-use crate::{Fault, Image, LaunchConfig, launch};
+use crate::{Fault, FaultKind, Image, LaunchConfig, launch};
 
 /// The words of each buffer after a launch.
 type Words = Vec<Vec<u32>>;
@@ -68,39 +72,40 @@ fn module(head: &str, parameters: usize, body: &str) -> String {
         .collect();
     let list = list.join(", ");
     format!(
-        ".version 8.3\n.target sm_89\n.address_size 64\n{head}\n.visible .entry k({list})\n{{\n{body}\n}}\n"
+        ".version 8.6\n.target sm_90\n.address_size 64\n{head}\n.visible .entry k({list})\n{{\n{body}\n}}\n"
     )
 }
 
-/// The results of a launch: those of the interpreter, and those of machine code.
-type Pair = [Result<Words, Fault>; 2];
+/// The instruction sets of this machine.
+fn isas() -> Vec<Isa> {
+    let all = [Isa::Avx512, Isa::Avx2].into_iter();
+    all.filter(|isa| isa.are_available()).collect()
+}
 
-/// A kernel, loaded twice: for the interpreter and for the compiler.
+/// A kernel, loaded for the interpreter, and for the compiler with each instruction set.
 struct Both {
     ptx: String,
-    images: [Image; 2],
+    images: Vec<Image>,
 }
 
 impl Both {
     /// Loads the first kernel of `ptx`, and compiles it; `None` where the compiler is not supported.
     fn new(ptx: String) -> Option<Self> {
-        if !super::is_supported() {
-            eprintln!("skipped: needs AVX-512");
+        let isas = isas();
+        if isas.is_empty() {
+            eprintln!("skipped: needs AVX2");
             return None;
         }
         let load =
             |_| Image::load(&ptx, AddressSpace::global()).unwrap_or_else(|e| panic!("{e}\n{ptx}"));
-        let images = [0, 1].map(load);
+        let images: Vec<Image> = (0..=isas.len()).map(load).collect();
         for (n, image) in images.iter().enumerate() {
             let kernel = &image.kernels()[0];
             assert_eq!(kernel.unsupported(), None, "{ptx}");
             let program = kernel.program().as_ref().unwrap();
             let compile = || {
-                if n == 0 {
-                    None
-                } else {
-                    super::compile(program)
-                }
+                let isa = *isas.get(n.checked_sub(1)?)?;
+                super::compile(program, isa)
             };
             let entries = program
                 .native
@@ -108,23 +113,29 @@ impl Both {
                 .map_or(0, |c| c.entries.len());
             assert_eq!(
                 entries > 0,
-                n == 1,
+                n > 0,
                 "{entries} entries of machine code\n{ptx}"
             );
         }
         Some(Self { ptx, images })
     }
 
-    /// Launches both.
-    fn launch(&self, grid: [u32; 3], block: [u32; 3], contents: Vec<Vec<u32>>) -> Pair {
+    /// Launches all: the results of the interpreter, then those of machine code.
+    fn launch(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        contents: Vec<Vec<u32>>,
+    ) -> Vec<Result<Words, Fault>> {
         let buffers = Buffers::new(contents);
         let params = buffers.parameters();
-        [0, 1].map(|n| {
+        let run = |image: &Image| {
             buffers.fill();
             let config = LaunchConfig::new(grid, block, &params);
-            launch(&self.images[n].kernels()[0], &config)?;
+            launch(&image.kernels()[0], &config)?;
             Ok(buffers.words())
-        })
+        };
+        self.images.iter().map(run).collect()
     }
 
     /// Launches both, and asserts that buffers, or faults, are equal. Returns those of the interpreter.
@@ -135,14 +146,36 @@ impl Both {
         contents: Vec<Vec<u32>>,
     ) -> Result<Words, Fault> {
         let ptx = &self.ptx;
-        let [expected, found] = self.launch(grid, block, contents);
-        match (&expected, &found) {
+        let mut results = self.launch(grid, block, contents).into_iter();
+        let expected = results.next().expect("the interpreter has run");
+        for found in results {
+            Self::assert_equal(&expected, &found, ptx);
+        }
+        expected
+    }
+
+    /// Launches all: for each instruction set, the words that the interpreter has written, and those that machine code has.
+    fn pairs(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        contents: Vec<Vec<u32>>,
+    ) -> impl Iterator<Item = [Words; 2]> {
+        let results = self.launch(grid, block, contents).into_iter();
+        let ptx = &self.ptx;
+        let mut words = results.map(move |r| r.unwrap_or_else(|f| panic!("{f}\n{ptx}")));
+        let expected = words.next().expect("the interpreter has run");
+        words.map(move |found| [expected.clone(), found])
+    }
+
+    fn assert_equal(expected: &Result<Words, Fault>, found: &Result<Words, Fault>, ptx: &str) {
+        match (expected, found) {
             (Ok(expected), Ok(found)) => {
                 for (n, (e, f)) in expected.iter().zip(found).enumerate() {
                     let different: Vec<usize> = (0..e.len()).filter(|&k| e[k] != f[k]).collect();
                     if let Some(&at) = different.first() {
                         panic!(
-                            "grid {grid:?}, block {block:?}, buffer {n}, word {at}: {:#x}, expected {:#x}; different: {different:?}\n{ptx}",
+                            "buffer {n}, word {at}: {:#x}, expected {:#x}; different: {different:?}\n{ptx}",
                             f[at], e[at]
                         );
                     }
@@ -165,7 +198,6 @@ impl Both {
                 panic!("expected {expected:?}\nfound {found:?}\n{ptx}");
             }
         }
-        expected
     }
 
     /// [`Self::compare`] for a kernel that must not fault.
@@ -177,6 +209,14 @@ impl Both {
     /// [`Self::same_in`] for blocks of one dimension.
     fn same(&self, grid: u32, block: u32, contents: Vec<Vec<u32>>) -> Words {
         self.same_in([grid, 1, 1], [block, 1, 1], contents)
+    }
+}
+
+/// The kind of a fault: an address in shared memory of a block that does not exist counts as an illegal one.
+fn address_fault(kind: FaultKind) -> FaultKind {
+    match kind {
+        FaultKind::ClusterBlockNotPresent => FaultKind::IllegalAddress,
+        kind => kind,
     }
 }
 

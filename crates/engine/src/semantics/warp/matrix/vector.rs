@@ -680,7 +680,7 @@ fn rounded_wide<const ODD: bool>(a: __m256i, b: __m256i) -> __m256 {
         let value = (kept << dropped) as f32;
         *to = if sum < 0 { -value } else { value };
     }
-    // SAFETY: as above.
+    // SAFETY: the array has eight elements of 32 bits, and the load needs no alignment.
     unsafe { _mm256_loadu_ps(sums.as_ptr()) }
 }
 

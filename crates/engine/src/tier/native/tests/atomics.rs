@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Both, Random, module};
 
 /// Operation and type, registers of its operands, and whether its effect does not depend on the order.
-const OPERATIONS: [(&str, &str, bool); 15] = [
+const OPERATIONS: [(&str, &str, bool); 30] = [
     ("add.u32", "%r1", true),
     ("add.s32", "%r1", true),
     ("add.u64", "%q1", true),
@@ -21,6 +21,21 @@ const OPERATIONS: [(&str, &str, bool); 15] = [
     ("cas.b32", "%r3, %r1", false),
     ("exch.b64", "%q1", false),
     ("relaxed.gpu.add.u32", "%r1", true),
+    ("add.f64", "%q12", false),
+    ("dec.u32", "%r1", false),
+    ("dec.u32", "%r3", false),
+    ("inc.u32", "%r3", false),
+    ("min.s32", "%r1", true),
+    ("max.u32", "%r1", true),
+    ("min.s64", "%q1", true),
+    ("max.s64", "%q13", true),
+    ("min.u64", "%q13", true),
+    ("and.b64", "%q1", true),
+    ("or.b64", "%q13", true),
+    ("xor.b64", "%q1", true),
+    ("cas.b64", "%q14, %q1", false),
+    ("add.f32", "%r13", false),
+    ("add.f32", "%r14", false),
 ];
 
 /// Slots of 8 bytes that each instruction accesses.
@@ -35,7 +50,8 @@ fn kernel(space: &str, result: bool, any_order: bool, mode: &str) -> String {
         mul.wide.u32 %q6, %r0, 8; add.u64 %q5, %q5, %q6; ld.global.u32 %r4, [%q2]; ld.global.u32 %r5, [%q3];
         setp.ne.u32 %p0, %r5, 0; mul.wide.u32 %q6, %r4, 8; add.u64 %q7, %q4, %q6;
         mov.u32 %r6, memory; mad.lo.u32 %r7, %r4, 8, %r6; mul.lo.u32 %r1, %r0, 0x7654321; mul.wide.u32 %q1, %r1, 77;
-        cvt.rn.f32.s32 %r2, %r1; and.b32 %r3, %r0, 3; add.u64 %q8, %q4, %q6;
+        cvt.rn.f32.s32 %r2, %r1; and.b32 %r3, %r0, 3; add.u64 %q8, %q4, %q6; cvt.rn.f64.s32 %q12, %r1; not.b64 %q13, %q1;
+        cvt.u64.u32 %q14, %r3; shl.b32 %r13, %r0, 22; xor.b32 %r13, %r13, 0x80012345; add.u32 %r14, %r0, 0x7fc00001;
         mov.u32 %r8, %r0;
         IN: mul.wide.u32 %q9, %r8, 8; add.u64 %q9, %q4, %q9; ld.global.u64 %q10, [%q9]; mad.lo.u32 %r9, %r8, 8, %r6;
         st.shared.u64 [%r9], %q10; mov.u32 %r10, %ntid.x; add.u32 %r8, %r8, %r10; setp.lt.u32 %p1, %r8, {0}; @%p1 bra IN;
@@ -111,7 +127,7 @@ fn check(space: &str) {
                         .collect();
                     let words = 2 * SLOTS * OPERATIONS.len();
                     let memory = (0..words)
-                        .map(|i| [i as u32 % 5, 0x4040_0000, 0xffff_fff0][i / 7 % 3])
+                        .map(|i| [i as u32 % 5, 0x4040_0000, 0xffff_fff0, 0x0080_0001][i / 7 % 4])
                         .collect();
                     both.same(1, block, vec![slots, flags, memory, vec![0; words]]);
                 }

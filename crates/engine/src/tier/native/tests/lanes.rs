@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::{Both, Random, Words, module};
+use super::{Both, Random, Words, module, more_lanes};
 
 /// Bounds of integers, distances of shifts, and single-precision numbers near the bounds of conversions and functions.
-pub(super) const WORDS: [u32; 46] = [
+pub(super) const WORDS: [u32; 65] = [
     0,
     1,
     2,
@@ -52,10 +52,30 @@ pub(super) const WORDS: [u32; 46] = [
     0x7f80_0001,
     0xffa0_0001,
     0xc2fd_0000,
+    0x5eff_ffff,
+    0x5f00_0000,
+    0xdf00_0000,
+    0x5f80_0000,
+    0x42fe_0000,
+    0x437f_0000,
+    0x4380_0000,
+    0xc300_0000,
+    0xc300_8000,
+    0x477f_ff00,
+    0x4780_0000,
+    // Pairs of half precision.
+    0x7c00_3c00,
+    0xfc00_7e01,
+    0x7bff_0400,
+    0x8000_03ff,
+    0xfbff_7c01,
+    0x3555_0001,
+    0x7f80_ff80,
+    0x0080_7f7f,
 ];
 
 /// The same for 64 bits.
-pub(super) const LONGS: [u64; 30] = [
+pub(super) const LONGS: [u64; 44] = [
     0,
     1,
     63,
@@ -86,12 +106,26 @@ pub(super) const LONGS: [u64; 30] = [
     0xfff8_0000_dead_beef,
     0x7ff0_0000_0000_0001,
     0x7ff4_0000_2000_0000,
+    0x43df_ffff_ffff_ffff,
+    0x43e0_0000_0000_0000,
+    0xc3e0_0000_0000_0000,
+    0x43f0_0000_0000_0000,
+    0x41df_ffff_ffe0_0000,
+    0x41e0_0000_0000_0000,
+    0x41f0_0000_0000_0000,
+    0xc1e0_0000_0020_0000,
+    0x3ff8_0000_0000_0000,
+    0x4004_0000_0000_0000,
+    0xc004_0000_0000_0000,
+    (1 << 52) - 1,
+    1 << 52,
+    1 << 53,
 ];
 
 /// Instructions with their operands: `d a` are 32 bits wide, `D A` 64 bits, `H h` 16 bits, `P p` predicates. Upper case letters and
-/// `d` are destinations where they come first; other operands are text.
+/// `d` are destinations where they come first; other operands are text. A letter can be a part of an operand: `!p`, `{h,h}`.
 pub(super) fn instructions() -> Vec<String> {
-    let mut list = Vec::new();
+    let mut list = more_lanes::instructions();
     let mut add = |text: String| list.push(text);
     for t in ["u32", "s32"] {
         for op in ["add", "sub", "mul.lo", "mul.hi", "div", "rem", "min", "max"] {
@@ -278,12 +312,15 @@ pub(super) fn instruction(row: &str, mut register: impl FnMut(char, bool) -> Str
     let mut words = row.split(' ');
     let mut text = words.next().unwrap().to_owned();
     for (n, word) in words.enumerate() {
-        let one = word.len() == 1 && word.as_bytes()[0].is_ascii_alphabetic();
-        let operand = if one {
-            register(word.as_bytes()[0] as char, n == 0)
-        } else {
-            word.to_owned()
-        };
+        let letter = word.trim_matches(|c: char| "!{},|_".contains(c)).len() < word.len();
+        let letters = letter || word.len() == 1;
+        let mut operand = String::new();
+        for c in word.chars() {
+            match letters && c.is_ascii_alphabetic() {
+                true => operand += &register(c, n == 0),
+                false => operand.push(c),
+            }
+        }
         let _ = write!(text, "{}{operand}", if n == 0 { " " } else { ", " });
     }
     text + ";"
@@ -314,7 +351,7 @@ fn kernel(rows: &[String], mode: Mode, threads: u32) -> String {
         ld.global.u64 %q0, [%q6+{3}]; ld.global.u64 %q1, [%q6+{4}]; ld.global.u64 %q2, [%q6+{5}];
         cvt.u16.u32 %h0, %r0; cvt.u16.u32 %h1, %r1; cvt.u16.u32 %h2, %r2;
         and.b32 %r7, %r6, 1; setp.ne.u32 %p0, %r7, 0; and.b32 %r7, %r6, 2; setp.ne.u32 %p1, %r7, 0;
-        and.b32 %r7, %r6, 4; setp.ne.u32 %p2, %r7, 0;\n",
+        and.b32 %r7, %r6, 4; setp.ne.u32 %p2, %r7, 0; add.cc.u32 %r7, %r7, %r7;\n",
         4 * threads,
         8 * threads,
         12 * threads,
@@ -328,6 +365,7 @@ fn kernel(rows: &[String], mode: Mode, threads: u32) -> String {
     for (k, row) in rows.iter().enumerate() {
         let to = k + 10;
         let kind = row.split(' ').nth(1).unwrap();
+        let kind = kind.trim_matches(|c: char| !c.is_ascii_alphabetic());
         let in_place = mode == Mode::InPlace;
         let raw = matches!(mode, Mode::GuardedNot | Mode::Both);
         let _ = match kind {
@@ -461,7 +499,7 @@ fn check(mode: Mode, blocks: &[u32]) {
     let mut different = String::new();
     for rows in rows.chunks(size) {
         for &block in blocks {
-            let grid = 2400 / block;
+            let grid = 4300 / block;
             let threads = (grid * block) as usize;
             let ptx = kernel(rows, mode, grid * block);
             let operands = operands(threads);
@@ -469,11 +507,14 @@ fn check(mode: Mode, blocks: &[u32]) {
             let Some(both) = Both::new(ptx) else {
                 return;
             };
-            let results = both.launch([grid, 1, 1], [block, 1, 1], vec![operands.clone(), out]);
-            let [expected, found] = results.map(|r| r.unwrap_or_else(|f| panic!("{f}")));
-            for (row, k) in rows.iter().zip(0..) {
+            let pairs = both.pairs([grid, 1, 1], [block, 1, 1], vec![operands.clone(), out]);
+            let pairs: Vec<[Words; 2]> = pairs.collect();
+            let each = pairs
+                .iter()
+                .flat_map(|p| rows.iter().zip(0..).map(move |r| (p, r)));
+            for ([expected, found], (row, k)) in each {
                 let of = |words: &Words, n: usize| words[1][2 * threads * k + n];
-                let Some(n) = (0..2 * threads).find(|&n| of(&expected, n) != of(&found, n)) else {
+                let Some(n) = (0..2 * threads).find(|&n| of(expected, n) != of(found, n)) else {
                     continue;
                 };
                 let i = n / 2;
@@ -481,7 +522,7 @@ fn check(mode: Mode, blocks: &[u32]) {
                 let longs: Vec<u32> = (0..3)
                     .flat_map(|s| operands[4 * threads + 2 * (s * threads + i)..][..2].to_vec())
                     .collect();
-                let [e, f] = [of(&expected, n), of(&found, n)];
+                let [e, f] = [of(expected, n), of(found, n)];
                 let _ = writeln!(
                     different,
                     "{row}, block {block}, thread {i}, half {}: {f:#x}, expected {e:#x}; operands {words:x?} {longs:x?}",
@@ -590,11 +631,10 @@ fn guarded_instructions_overwrite_nans() {
             return;
         };
         let contents = vec![vec![u32::MAX; 32], vec![u32::MAX; 64]];
-        let [expected, found] = both
-            .launch([1; 3], [32, 1, 1], contents)
-            .map(Result::unwrap);
-        if expected != found {
-            wrong.push((write, expected, found));
+        for [expected, found] in both.pairs([1; 3], [32, 1, 1], contents) {
+            if expected != found {
+                wrong.push((write, expected, found));
+            }
         }
     }
     assert!(wrong.is_empty(), "{wrong:x?}");

@@ -6,7 +6,7 @@ use super::{Both, Random, module};
 use crate::FaultKind;
 
 /// Accesses: type with vector, registers, bytes.
-const ACCESSES: [(&str, &str, u32); 14] = [
+const ACCESSES: [(&str, &str, u32); 23] = [
     ("u8", "%r0", 1),
     ("s8", "%r0", 1),
     ("u8", "%h0", 1),
@@ -21,6 +21,15 @@ const ACCESSES: [(&str, &str, u32); 14] = [
     ("v4.f32", "{%r0, %r1, %r2, %r3}", 16),
     ("v2.b64", "{%q0, %q1}", 16),
     ("v2.b16", "{%h0, %h1}", 4),
+    ("v2.s8", "{%r0, %r1}", 2),
+    ("v4.u8", "{%r0, %r1, %r2, %r3}", 4),
+    ("v4.s8", "{%h0, %h1, %h2, %h3}", 4),
+    ("v4.s16", "{%r0, %r1, %r2, %r3}", 8),
+    ("v4.b16", "{%h0, %h1, %h2, %h3}", 8),
+    ("u32", "%q0", 4),
+    ("s16", "%q0", 2),
+    ("u8", "%q0", 1),
+    ("relaxed.gpu.u32", "%r0", 4),
 ];
 
 /// Bytes of the memory that a kernel accesses, in a buffer or in shared memory.
@@ -80,7 +89,7 @@ fn kernel(
         add.u64 %q5, %q5, %q4; add.u64 %q6, %q6, %q4; mul.wide.u32 %q4, %r9, 128; add.u64 %q8, %q8, %q4;
         ld.global.u32 %r10, [%q5]; ld.global.u32 %r11, [%q6]; setp.ne.u32 %p0, %r11, 0;
         mad.lo.u32 %r0, %r9, 0x01020304, 0xfe80; not.b32 %r1, %r0; shl.b32 %r2, %r0, 5; neg.s32 %r3, %r0;
-        cvt.u16.u32 %h0, %r0; cvt.u16.u32 %h1, %r1; mul.wide.u32 %q0, %r0, %r1; not.b64 %q1, %q0;\n",
+        cvt.u16.u32 %h0, %r0; cvt.u16.u32 %h1, %r1; cvt.u16.u32 %h2, %r2; cvt.u16.u32 %h3, %r3; mul.wide.u32 %q0, %r0, %r1; not.b64 %q1, %q0;\n",
         if shared { format!(".shared .align 16 .b8 memory[{BYTES}];") } else { String::new() },
     );
     if shared {
@@ -91,6 +100,10 @@ fn kernel(
     if mode == Mode::Divergent {
         body += "@!%p0 bra BEHIND;\n";
     }
+    let (space, ty) = match ty.strip_prefix("relaxed.gpu.") {
+        Some(ty) => (format!("relaxed.gpu.{space}"), ty),
+        None => (space.to_owned(), ty),
+    };
     for (n, offset) in offsets.iter().enumerate() {
         if store {
             let _ = writeln!(body, "{guard}st.{space}.{ty} [{address}+{offset}], {list};");
@@ -99,7 +112,7 @@ fn kernel(
         let _ = writeln!(body, "{guard}ld.{space}.{ty} {list}, [{address}+{offset}];");
         // The whole destination, and what is next to it.
         let result = if list.contains("%h") {
-            "cvt.u32.u16 %r0, %h0; cvt.u32.u16 %r1, %h1;"
+            "cvt.u32.u16 %r0, %h0; cvt.u32.u16 %r1, %h1; cvt.u32.u16 %r2, %h2; cvt.u32.u16 %r3, %h3;"
         } else if list.contains("%q") {
             "cvt.u32.u64 %r0, %q0; shr.u64 %q2, %q0, 32; cvt.u32.u64 %r1, %q2; cvt.u32.u64 %r2, %q1; shr.u64 %q2, %q1, 32; cvt.u32.u64 %r3, %q2;"
         } else {
@@ -262,7 +275,7 @@ fn shared_stores() {
 #[test]
 fn faults() {
     for (space, end) in [("global", BYTES), ("shared", BYTES)] {
-        for access in [0, 4, 8, 9, 11].map(|n| ACCESSES[n]) {
+        for access in [0, 4, 8, 9, 11, 15, 18, 19, 22].map(|n| ACCESSES[n]) {
             let size = access.2;
             for (lane, mode, store) in [
                 (0, Mode::Plain, false),
@@ -300,7 +313,7 @@ fn faults() {
                             let found = both
                                 .compare([1; 3], [32, 1, 1], contents(&lanes, &flags))
                                 .err()
-                                .map(|f| f.kind);
+                                .map(|f| super::address_fault(f.kind));
                             assert_eq!(
                                 found,
                                 Some(kind),
@@ -325,6 +338,25 @@ fn a_load_replaces_its_address() {
         return;
     };
     both.same(1, 32, vec![vec![0; 64], vec![0; 256]]);
+}
+
+#[test]
+fn a_misaligned_access_beside_an_aligned_one() {
+    for access in ["ld.global.u32 %r2, [%q1+2]", "st.global.u32 [%q1-6], %r1"] {
+        let body = format!(
+            ".reg .b64 %q<9>; .reg .b32 %r<9>; ld.param.u64 %q1, [p0]; mov.u32 %r1, %tid.x; mul.wide.u32 %q3, %r1, 4; add.u64 %q1, %q1, %q3;
+            add.u64 %q1, %q1, 16; ld.global.u32 %r3, [%q1]; st.global.u32 [%q1+4], %r3; {access}; ld.global.u32 %r4, [%q1+8];
+            st.global.u32 [%q1+128], %r4; ret;"
+        );
+        let Some(both) = Both::new(module("", 1, &body)) else {
+            return;
+        };
+        let found = both.compare([1; 3], [32, 1, 1], vec![vec![3; 256]]);
+        assert_eq!(
+            found.err().map(|f| f.kind),
+            Some(FaultKind::MisalignedAddress)
+        );
+    }
 }
 
 #[test]

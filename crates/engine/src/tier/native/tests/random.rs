@@ -56,10 +56,20 @@ fn access(random: &mut Random, threads: usize) -> String {
         ("b32", 'd', 2, 3),
         ("b32", 'd', 4, 4),
         ("b64", 'D', 2, 4),
+        ("u8", 'd', 4, 2),
+        ("s8", 'H', 2, 1),
+        ("b16", 'H', 2, 2),
+        ("s16", 'd', 4, 3),
+        ("u32", 'D', 1, 2),
+        ("s32", 'D', 1, 2),
+        ("s16", 'D', 1, 1),
     ]);
     if random.below(8) == 0 {
         let space = random.of(&[("global", 'q'), ("shared", 'r')]);
-        let op = random.of(&["add.u32", "add.s32", "exch.b32", "min.s32", "add.f32"]);
+        let op = random.of(&[
+            "add.u32", "add.s32", "exch.b32", "min.s32", "max.u32", "and.b32", "inc.u32",
+            "dec.u32", "add.f32",
+        ]);
         let [d, a] = [0, 1].map(|_| random.below(WORDS));
         return format!("atom.{}.{op} %r{d}, [%{}62], %r{a};", space.0, space.1);
     }
@@ -81,7 +91,9 @@ fn access(random: &mut Random, threads: usize) -> String {
     let address = |base: char, threads: usize| {
         format!("[%{base}{}+{}]", 60 + width, (row * threads) << width)
     };
-    let (space, address) = match random.below(5) {
+    let (space, address) = match random.below(7) {
+        5 => ("local", format!("[own+{}]", row << width)),
+        6 => ("local", format!("[%q72+{}]", row << width)),
         0 if load => ("global", format!("[%q70+{}]", row << width)),
         1 => ("global", format!("[%q71+{}]", row << width)),
         0..3 => ("global", address('q', threads)),
@@ -130,9 +142,9 @@ fn branch(random: &mut Random, n: usize, blocks: usize) -> String {
 fn kernel(random: &mut Random, rows: &[String], threads: usize) -> String {
     let mut body = format!(
         ".reg .b16 %h<99>; .reg .b32 %r<99>; .reg .b64 %q<99>; .reg .pred %p<99>; .reg .b32 %tx;
-        .shared .align 16 .b8 memory[{}];
+        .shared .align 16 .b8 memory[{}]; .local .align 16 .b8 own[256];
         mov.u32 %r80, %ctaid.x; mov.u32 %r81, %ntid.x; mov.u32 %tx, %tid.x; mad.lo.u32 %r83, %r80, %r81, %tx;
-        ld.param.u64 %q80, [p0]; ld.param.u64 %q81, [p1]; ld.param.u64 %q82, [p2]; mov.u32 %r50, 60;
+        ld.param.u64 %q80, [p0]; ld.param.u64 %q81, [p1]; ld.param.u64 %q82, [p2]; mov.u32 %r50, 60; add.cc.u32 %r84, %r83, %r83;
         mul.wide.u32 %q83, %r83, 4; add.u64 %q84, %q80, %q83; mul.wide.u32 %q83, %r83, 8; add.u64 %q85, %q80, %q83;
         shr.u32 %r84, %r83, 4; mul.wide.u32 %q83, %r84, 16; add.u64 %q70, %q80, %q83;
         mul.wide.u32 %q83, %r83, {}; add.u64 %q71, %q82, %q83; add.u64 %q71, %q71, {};
@@ -164,6 +176,12 @@ fn kernel(random: &mut Random, rows: &[String], threads: usize) -> String {
                 60 + width
             );
         }
+    }
+    // Offsets that are equal in some rows of lanes, and different in others.
+    body += "and.b32 %r85, %tx, 37; and.b32 %r84, %r85, 5; mul.wide.u32 %q83, %r84, 16;
+        mov.u64 %q72, own; add.u64 %q72, %q72, %q83;\n";
+    for at in (0..256).step_by(16) {
+        let _ = writeln!(body, "st.local.v2.u64 [own+{at}], {{%q72, %q85}};");
     }
     body += "add.u64 %q84, %q85, 0; mul.wide.u32 %q83, %r83, 4; add.u64 %q84, %q80, %q83;\n";
     for n in 0..WORDS {
@@ -247,10 +265,10 @@ fn check(seeds: std::ops::Range<u64>) {
         let Some(both) = Both::new(ptx) else {
             return;
         };
-        let [expected, found] = both.launch([grid as u32, 1, 1], [block as u32, 1, 1], contents);
-        let [expected, found] =
-            [expected, found].map(|r| r.unwrap_or_else(|f| panic!("{f}\n{}", both.ptx)));
-        for (n, (e, f)) in expected.iter().zip(&found).enumerate() {
+        let pairs = both.pairs([grid as u32, 1, 1], [block as u32, 1, 1], contents);
+        for (n, [e, f]) in
+            pairs.flat_map(|[e, f]| e.into_iter().zip(f).map(|(e, f)| [e, f]).enumerate())
+        {
             let different: Vec<String> = (0..e.len())
                 .filter(|&k| e[k] != f[k])
                 .map(|k| {
