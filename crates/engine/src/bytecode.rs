@@ -323,6 +323,12 @@ impl NativeSlot {
         self.code.get()?.as_ref()
     }
 
+    /// Whether machine code begins at a position.
+    pub fn begins_at(&self, pc: u32) -> bool {
+        let inst = self.get().and_then(|n| n.code.get(pc as usize));
+        inst.is_some_and(|i| i.kind == InstKind::Native)
+    }
+
     /// Whether the kernel has been compiled, with or without success.
     pub fn is_decided(&self) -> bool {
         self.code.get().is_some()

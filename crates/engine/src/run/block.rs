@@ -399,6 +399,10 @@ impl Block {
                 return Some(BlockStop::Done);
             }
             if !self.pass_barrier(program, inst, &range) {
+                // Warp by warp, the interpreter runs several instructions in a shorter time.
+                if !program.native.begins_at(at + 1) {
+                    break;
+                }
                 let mut cx =
                     Context::new(launch, &mut self.state, worker, range.start as u32, model);
                 // SAFETY: the warps belong to this block, have register files of the program, and are at `at`.

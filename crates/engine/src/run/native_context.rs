@@ -65,6 +65,8 @@ pub struct NativeContext {
     pub of_four: [[u32; CHUNK]; 4],
     /// For each element of two, where it is in two registers of vectors of two 64-bit elements.
     pub of_two: [[u64; CHUNK / 2]; 2],
+    /// For each lane, where its 32-bit element begins in its group of 16 bytes, in each byte.
+    pub byte_bases: [[u8; 4]; CHUNK],
     /// Addresses of the lanes of an atomic.
     pub atomic_addresses: [u64; CHUNK],
     /// Its sources, in 32 or 64 bits each.
@@ -204,6 +206,7 @@ impl Default for NativeContext {
             steps64: STRIDES.map(|s| std::array::from_fn(|l| u64::from(s) * l as u64)),
             of_four: std::array::from_fn(|j| std::array::from_fn(|l| (j + 4 * l) as u32 % 32)),
             of_two: std::array::from_fn(|j| std::array::from_fn(|l| (j + 2 * l) as u64)),
+            byte_bases: std::array::from_fn(|l| [4 * (l % 4) as u8; 4]),
             atomic_addresses: [0; CHUNK],
             atomic_values: [0; CHUNK],
             atomic_values2: [0; CHUNK],

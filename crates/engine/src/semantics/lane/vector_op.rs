@@ -131,6 +131,8 @@ pub enum VectorOp {
     Bits(BitOp, Slot),
     /// Bytes of the concatenation of two words, by a selector that is an immediate.
     Permute(u16),
+    /// The same by a selector that is the third source.
+    PermuteBy,
     /// Arithmetic that reads or writes the carry flag. The last source is the flag.
     Carry {
         /// The operation.

@@ -18,7 +18,7 @@ use std::mem::offset_of;
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register, RoundingControl};
 
-use self::forms::Elements;
+pub use self::forms::Elements;
 pub use self::supported::has_counterparts;
 use super::assembler::{Assembler, EncodeError, Mask, Source};
 use super::emit::{CONTEXT, context};

@@ -1,13 +1,15 @@
 //! Translation of bit manipulation.
 
+use std::mem::offset_of;
+
 use cupyrite_ptx::ir::Cmp;
 use iced_x86::{Code, Register};
 
 use super::assembler::{Mask, Source};
-use super::emit::{Emitter, MASK, constant};
+use super::emit::{Emitter, MASK, constant, context};
 use super::homes::vector;
 use super::lanes::{lower, unordered};
-use crate::run::native_context::constant as constants;
+use crate::run::native_context::{NativeContext, constant as constants};
 use crate::semantics::lane::{BitOp, Slot};
 
 /// Instructions for one width of elements.
@@ -485,5 +487,52 @@ impl Emitter<'_> {
                 .op3_imm(WORDS.ternary, r, moved, bytes, OR_SELECTED, Mask::None);
         }
         self.write32(d, r);
+    }
+
+    /// `prmt` with a selector in each lane.
+    pub fn permute_by(&mut self, d: u32, s: [u32; 4]) {
+        let (nibbles, index, of_a, of_b, r) =
+            (vector(0), vector(1), vector(2), vector(3), vector(4));
+        let [a, b, selector] = [s[0], s[1], s[2]].map(|s| self.bits32(s));
+        // One part of the selector in each byte.
+        self.asm.op2(WORDS.copy, nibbles, selector);
+        self.asm
+            .op3(WORDS.and, nibbles, nibbles, constant(constants::LOW16));
+        for (distance, mask) in [(8, 0x00ff_00ff), (4, 0x0f0f_0f0f)] {
+            self.asm
+                .op2_imm(WORDS.left, index, nibbles, distance, Mask::None);
+            self.asm.op3(WORDS.or, nibbles, nibbles, index);
+            let mask = self.element(mask);
+            self.asm.op3(WORDS.and, nibbles, nibbles, mask);
+        }
+        // The bytes of its element, counted from the start of its group of 16 bytes.
+        let low = self.element(0x0303_0303);
+        self.asm.op3(WORDS.and, index, nibbles, low);
+        let bases = context(offset_of!(NativeContext, byte_bases));
+        self.asm.op3(WORDS.add, index, index, Source::Memory(bases));
+        let shuffle = Code::EVEX_Vpshufb_zmm_k1z_zmm_zmmm512;
+        for (to, scratch, from) in [(of_a, 2, a), (of_b, 3, b)] {
+            let from = self.in_register(from, scratch);
+            self.asm.op3(shuffle, to, from, index);
+        }
+        self.bytes_of_bit(r, nibbles, 2, index);
+        self.asm
+            .op3_imm(WORDS.ternary, r, of_b, of_a, SELECT, Mask::None);
+        let (replicates, sign) = (of_a, of_b);
+        self.bytes_of_bit(replicates, nibbles, 3, index);
+        self.bytes_of_bit(sign, r, 7, index);
+        self.asm
+            .op3_imm(WORDS.ternary, replicates, sign, r, SELECT, Mask::None);
+        self.write32(d, replicates);
+    }
+
+    /// Fills each byte of `to` with a bit of the same byte of `from`.
+    fn bytes_of_bit(&mut self, to: Register, from: Register, bit: i32, scratch: Register) {
+        self.asm.op2_imm(WORDS.right, to, from, bit, Mask::None);
+        let ones = self.element(0x0101_0101);
+        self.asm.op3(WORDS.and, to, to, ones);
+        // Each 1 becomes 0x100 - 1.
+        self.asm.op2_imm(WORDS.left, scratch, to, 8, Mask::None);
+        self.asm.op3(WORDS.subtract, to, scratch, to);
     }
 }

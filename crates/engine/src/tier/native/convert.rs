@@ -4,8 +4,10 @@ use cupyrite_ptx::ir::Cmp;
 use iced_x86::{Code, Register, RoundingControl};
 
 use super::assembler::{Mask, Source};
+use super::avx2::Elements;
 use super::emit::{Emitter, MASK, constant};
 use super::homes::vector;
+use super::isa::Isa;
 use super::lanes::{lower, unordered};
 use crate::run::native_context::constant as constants;
 use crate::semantics::lane::{Conversion, Direction, Slot};
@@ -329,6 +331,11 @@ impl Emitter<'_> {
             let (a, b) = (self.source64(s[0], part), self.source64(s[1], part));
             let (a, b) = (self.in_register(a, 0), self.in_register(b, 1));
             let r = vector(2);
+            if self.asm.isa == Isa::Avx2 {
+                self.asm.avx2_extreme(Elements::Bits64, greater, r, a, b);
+                self.copy64(d, part, r);
+                continue;
+            }
             // The instruction returns the second operand if one is a NaN, or if both are equal.
             self.asm.op3(code, r, a, b);
             self.asm.op3_imm(COMPARE, MASK, a, b, equal, Mask::None);

@@ -257,6 +257,18 @@ impl<'a> Emitter<'a> {
         number.map_or(Home::Memory, |n| self.homes.of(n))
     }
 
+    /// The value of a 32-bit slot that is a constant.
+    pub fn constant32(&self, location: u32) -> Option<u32> {
+        let (file, from) = (&self.program.file, location as usize);
+        if location < file.block_to {
+            return None;
+        }
+        let mut lanes = file.template.get(from..from + 128)?.chunks_exact(4);
+        let first = lanes.next()?;
+        let value = u32::from_le_bytes(first.try_into().ok()?);
+        lanes.all(|l| l == first).then_some(value)
+    }
+
     /// The 32-bit elements of the slot at a location.
     pub fn source32(&mut self, location: u32) -> Source {
         if let Some(axis) = fixed::TID.iter().position(|t| *t == location) {

@@ -4,8 +4,10 @@ use cupyrite_ptx::ir::Cmp;
 use iced_x86::{Code, Register, RoundingControl};
 
 use super::assembler::{Mask, Source};
+use super::avx2::Elements;
 use super::emit::{Emitter, MASK, constant};
 use super::homes::vector;
+use super::isa::Isa;
 use super::lanes::{lower, unordered};
 use crate::run::native_context::constant as constants;
 use crate::semantics::lane::{Direction, FloatOp};
@@ -202,6 +204,13 @@ impl Emitter<'_> {
     pub fn extreme32(&mut self, greater: bool, sources: [Source; 3]) {
         let a = self.in_register(sources[0], 0);
         let b = self.in_register(sources[1], 1);
+        if self.asm.isa == Isa::Avx2 {
+            let r = vector(2);
+            self.asm.avx2_extreme(Elements::Bits32, greater, r, a, b);
+            self.asm
+                .op2(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, vector(0), r);
+            return;
+        }
         let (code, tie) = match greater {
             true => (
                 Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae,

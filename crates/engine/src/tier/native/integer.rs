@@ -9,6 +9,25 @@ use super::lanes::lower;
 use crate::run::native_context::constant as constants;
 use crate::semantics::lane::IntegerOp;
 
+/// The instructions of a shift of 64-bit elements.
+struct Shift {
+    by_lane: Code,
+    by_constant: Code,
+}
+
+const LEFT: Shift = Shift {
+    by_lane: Code::EVEX_Vpsllvq_zmm_k1z_zmm_zmmm512b64,
+    by_constant: Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8,
+};
+const RIGHT_SIGNED: Shift = Shift {
+    by_lane: Code::EVEX_Vpsravq_zmm_k1z_zmm_zmmm512b64,
+    by_constant: Code::EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8,
+};
+const RIGHT: Shift = Shift {
+    by_lane: Code::EVEX_Vpsrlvq_zmm_k1z_zmm_zmmm512b64,
+    by_constant: Code::EVEX_Vpsrlq_zmm_k1z_zmmm512b64_imm8,
+};
+
 impl Emitter<'_> {
     /// Integer arithmetic of 32 bits.
     pub fn integer32(&mut self, op: IntegerOp, d: u32, s: [u32; 4]) {
@@ -87,13 +106,9 @@ impl Emitter<'_> {
             MinUnsigned => Code::EVEX_Vpminuq_zmm_k1z_zmm_zmmm512b64,
             MaxSigned => Code::EVEX_Vpmaxsq_zmm_k1z_zmm_zmmm512b64,
             MaxUnsigned => Code::EVEX_Vpmaxuq_zmm_k1z_zmm_zmmm512b64,
-            ShiftLeft => return self.shift64(Code::EVEX_Vpsllvq_zmm_k1z_zmm_zmmm512b64, d, s),
-            ShiftRightSigned => {
-                return self.shift64(Code::EVEX_Vpsravq_zmm_k1z_zmm_zmmm512b64, d, s);
-            }
-            ShiftRightUnsigned => {
-                return self.shift64(Code::EVEX_Vpsrlvq_zmm_k1z_zmm_zmmm512b64, d, s);
-            }
+            ShiftLeft => return self.shift64(&LEFT, d, s),
+            ShiftRightSigned => return self.shift64(&RIGHT_SIGNED, d, s),
+            ShiftRightUnsigned => return self.shift64(&RIGHT, d, s),
             MultiplyAdd => {
                 for part in 0..2 {
                     let (a, b) = (self.source64(s[0], part), self.source64(s[1], part));
@@ -150,14 +165,23 @@ impl Emitter<'_> {
     }
 
     /// A shift of 64-bit elements by 32-bit distances. Distances beyond the width shift everything out.
-    pub fn shift64(&mut self, code: Code, d: u32, s: [u32; 4]) {
+    fn shift64(&mut self, shift: &Shift, d: u32, s: [u32; 4]) {
+        // Greater ones have results of their own.
+        let distance = self.constant32(s[1]).filter(|n| (1..64).contains(n));
         for part in 0..2 {
-            self.wide_source(Code::EVEX_Vpmovzxdq_zmm_k1z_ymmm256, vector(1), s[1], part);
             let a = self.source64(s[0], part);
+            if let Some(distance) = distance {
+                let to = self.destination64(d, part);
+                self.asm
+                    .op2_imm(shift.by_constant, to.register, a, distance as i32, to.mask);
+                self.finish(to);
+                continue;
+            }
+            self.wide_source(Code::EVEX_Vpmovzxdq_zmm_k1z_ymmm256, vector(1), s[1], part);
             let a = self.in_register(a, 0);
             let to = self.destination64(d, part);
             self.asm
-                .op3_masked(code, to.register, a, vector(1), to.mask);
+                .op3_masked(shift.by_lane, to.register, a, vector(1), to.mask);
             self.finish(to);
         }
     }

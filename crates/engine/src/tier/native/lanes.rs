@@ -113,6 +113,7 @@ impl Emitter<'_> {
             VectorOp::Unpack(layout) => self.unpack(layout, args.dst, s[0]),
             VectorOp::Convert(c) => self.convert(c, d, s[0]),
             VectorOp::Bits(op, slot) => self.bits(op, slot, d, s),
+            VectorOp::PermuteBy => self.permute_by(d, s),
             VectorOp::Permute(selector) => self.permute(selector, d, s),
             VectorOp::Carry {
                 op,

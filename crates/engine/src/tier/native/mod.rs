@@ -83,7 +83,13 @@ pub fn before_launch(program: &Program, warps: u64) {
         TierSetting::Automatic => warps >= WARPS_OF_LAUNCH || is_worth_it(program, 0),
     };
     if worth_it {
-        program.native.get_or_compile(|| compile(program, isa()?));
+        let least = match setting() {
+            TierSetting::Compiler => LEAST_INSTRUCTIONS,
+            _ => LEAST_FOR_SPEED,
+        };
+        program
+            .native
+            .get_or_compile(|| compile(program, isa()?, least));
     }
 }
 
@@ -99,7 +105,9 @@ pub fn during_launch(program: &Program, start: Instant) {
         return;
     }
     if is_worth_it(program, start.elapsed().as_nanos() as u64) {
-        program.native.get_or_compile(|| compile(program, isa()?));
+        program
+            .native
+            .get_or_compile(|| compile(program, isa()?, LEAST_FOR_SPEED));
     }
 }
 
@@ -116,8 +124,11 @@ pub fn after_launch(program: &Program, time: Duration) {
 
 /// The most instructions of a function that is compiled.
 const MOST_INSTRUCTIONS: usize = 50_000;
-/// Instructions that machine code must execute at least to be worth entering.
+/// Instructions that machine code must execute at least to be worth entering, if there is little to do where it ends.
 const LEAST_INSTRUCTIONS: u32 = 4;
+/// The same where the interpreter executes an instruction for each warp, which takes as long, with entering again, as it takes
+/// for so many instructions.
+const LEAST_FOR_SPEED: u32 = 16;
 
 /// An entry before the address of the code is known.
 struct UnplacedEntry {
@@ -129,8 +140,8 @@ struct UnplacedEntry {
     pairs: bool,
 }
 
-/// Compiles a kernel; `None` if nothing of it is worth it, or if the operating system refuses memory for code.
-pub fn compile(program: &Program, isa: Isa) -> Option<NativeCode> {
+/// Compiles a kernel, with entries where `least` instructions follow until one that the interpreter executes; `None` if nothing of it is worth it, or if the operating system refuses memory for code.
+pub fn compile(program: &Program, isa: Isa, least: u32) -> Option<NativeCode> {
     let start = Instant::now();
     let mut bytes = Vec::new();
     let mut entries = Vec::new();
@@ -140,7 +151,7 @@ pub fn compile(program: &Program, isa: Isa) -> Option<NativeCode> {
         let end = end.map_or(program.code.len() as u32, |f| f.entry);
         compile_function(
             program,
-            isa,
+            (isa, least),
             f.entry..end,
             &mut bytes,
             &mut entries,
@@ -198,7 +209,7 @@ pub fn compile(program: &Program, isa: Isa) -> Option<NativeCode> {
 
 fn compile_function(
     program: &Program,
-    isa: Isa,
+    (isa, least): (Isa, u32),
     range: Range<u32>,
     bytes: &mut Vec<u8>,
     entries: &mut Vec<UnplacedEntry>,
@@ -209,7 +220,7 @@ fn compile_function(
     }
     let flow = Flow::new(program, range, isa);
     let starts: Vec<usize> = (0..flow.blocks.len())
-        .filter(|&n| is_worth_entering(program, &flow, n))
+        .filter(|&n| is_worth_entering(program, &flow, n, least))
         .collect();
     if starts.is_empty() {
         return;
@@ -268,7 +279,7 @@ fn compile_function(
 }
 
 /// Whether enough instructions follow the start of a block until one that the interpreter executes.
-fn is_worth_entering(program: &Program, flow: &Flow, block: usize) -> bool {
+fn is_worth_entering(program: &Program, flow: &Flow, block: usize, least: u32) -> bool {
     let mut count = 0;
     // If the interpreter has executed a collective that code would have reached, some lanes are elsewhere, and it probably
     // executes the next one, too.
@@ -278,13 +289,19 @@ fn is_worth_entering(program: &Program, flow: &Flow, block: usize) -> bool {
         last.collective && !before.interpreted && !starts_loop
     };
     for b in &flow.blocks[block..] {
-        if b.interpreted || b.collective && (count == 0 || behind_collective) {
+        if b.interpreted {
+            // Barriers and ends are passed for all warps of a block together.
+            let kind = program.code[b.code.start as usize].kind;
+            let together = matches!(kind, InstKind::Bar | InstKind::Ret);
+            return together && count >= LEAST_INSTRUCTIONS;
+        }
+        if b.collective && (count == 0 || behind_collective) {
             return false;
         }
         count += b.code.len() as u32;
         let last = &program.code[b.code.end as usize - 1];
         let loops = last.kind == InstKind::Bra && last.target <= b.code.start;
-        if count >= LEAST_INSTRUCTIONS || loops {
+        if count >= least || loops {
             return true;
         }
         if last.kind == InstKind::Bra && last.flags & GUARDED == 0 {

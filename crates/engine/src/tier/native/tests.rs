@@ -105,7 +105,7 @@ impl Both {
             let program = kernel.program().as_ref().unwrap();
             let compile = || {
                 let isa = *isas.get(n.checked_sub(1)?)?;
-                super::compile(program, isa)
+                super::compile(program, isa, super::LEAST_INSTRUCTIONS)
             };
             let entries = program
                 .native

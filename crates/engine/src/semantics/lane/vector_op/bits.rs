@@ -205,7 +205,7 @@ fn word(i: &Instr, t: Type) -> Option<VectorOp> {
         },
         Op::Prmt if !long && m.prmt.is_none() => match i.operands.get(3)? {
             Operand::Int(selector) => return Some(VectorOp::Permute(*selector as u16)),
-            _ => return None,
+            _ => return Some(VectorOp::PermuteBy),
         },
         Op::Sad => BitOp::SumOfDifference { signed },
         Op::Mul24 | Op::Mad24 if m.mul == Some(MulHalf::Lo) => BitOp::Multiply24 {

@@ -148,6 +148,7 @@ fn integer(code: Code) -> Option<(Code, Elements)> {
         Code::EVEX_Vporq_zmm_k1z_zmm_zmmm512b64 => (Code::VEX_Vpor_ymm_ymm_ymmm256, Bits64),
         Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32 => (Code::VEX_Vpxor_ymm_ymm_ymmm256, Bits32),
         Code::EVEX_Vpxorq_zmm_k1z_zmm_zmmm512b64 => (Code::VEX_Vpxor_ymm_ymm_ymmm256, Bits64),
+        Code::EVEX_Vpshufb_zmm_k1z_zmm_zmmm512 => (Code::VEX_Vpshufb_ymm_ymm_ymmm256, Bits32),
         Code::EVEX_Vpsadbw_zmm_zmm_zmmm512 => (Code::VEX_Vpsadbw_ymm_ymm_ymmm256, Bits64),
         Code::EVEX_Vpandnd_zmm_k1z_zmm_zmmm512b32 => (Code::VEX_Vpandn_ymm_ymm_ymmm256, Bits32),
         Code::EVEX_Vpandnq_zmm_k1z_zmm_zmmm512b64 => (Code::VEX_Vpandn_ymm_ymm_ymmm256, Bits64),

@@ -12,6 +12,9 @@ const AND: Code = Code::VEX_Vpand_ymm_ymm_ymmm256;
 const AND_NOT: Code = Code::VEX_Vpandn_ymm_ymm_ymmm256;
 const OR: Code = Code::VEX_Vpor_ymm_ymm_ymmm256;
 const XOR: Code = Code::VEX_Vpxor_ymm_ymm_ymmm256;
+const COMPARE32: Code = Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8;
+const COMPARE64: Code = Code::VEX_Vcmppd_ymm_ymm_ymmm256_imm8;
+const BLEND32: Code = Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm;
 const BLEND64: Code = Code::VEX_Vblendvpd_ymm_ymm_ymmm256_ymm;
 
 impl Assembler {
@@ -125,6 +128,9 @@ impl Assembler {
                 let a = self.in_temporary(a, T2);
                 self.raw3(XOR, T0, T0, T0);
                 self.raw3(greater(elements), T0, T0, a);
+                if distance == 63 {
+                    return self.blend(d, mask, elements);
+                }
                 let (left, right) = (Code::VEX_Vpsllq_ymm_ymm_imm8, Code::VEX_Vpsrlq_ymm_ymm_imm8);
                 self.shift(left, T0, T0, 64 - distance);
                 self.shift(right, T1, a, distance);
@@ -363,6 +369,43 @@ impl Assembler {
                 self.raw3(XOR, d, d, ones());
             }
         }
+    }
+
+    /// Minimum or maximum in `d`: a number wins against a NaN, and +0 is greater than -0; of two NaNs the result is the second,
+    /// made quiet. `a` and `b` are registers other than `d`.
+    pub fn avx2_extreme(
+        &mut self,
+        elements: Elements,
+        greater: bool,
+        d: Register,
+        a: Register,
+        b: Register,
+    ) {
+        const EQUAL: i32 = 0;
+        const UNORDERED: i32 = 3;
+        let (d, a, b) = (narrowed(d), narrowed(a), narrowed(b));
+        let (extreme, compare, blend) = match (elements, greater) {
+            (Elements::Bits32, true) => (Code::VEX_Vmaxps_ymm_ymm_ymmm256, COMPARE32, BLEND32),
+            (Elements::Bits32, false) => (Code::VEX_Vminps_ymm_ymm_ymmm256, COMPARE32, BLEND32),
+            (Elements::Bits64, true) => (Code::VEX_Vmaxpd_ymm_ymm_ymmm256, COMPARE64, BLEND64),
+            (Elements::Bits64, false) => (Code::VEX_Vminpd_ymm_ymm_ymmm256, COMPARE64, BLEND64),
+        };
+        // The instruction returns the second operand if one is a NaN, or if both are equal.
+        self.raw3(extreme, d, a, b);
+        self.raw(Instruction::with4(compare, T0, a, b, EQUAL));
+        self.raw3(if greater { AND } else { OR }, T1, a, b);
+        self.raw(Instruction::with4(blend, d, d, T1, T0));
+        self.raw(Instruction::with4(compare, T0, b, b, UNORDERED));
+        self.raw(Instruction::with4(blend, d, d, a, T0));
+        if elements == Elements::Bits32 {
+            return;
+        }
+        self.raw(Instruction::with4(compare, T0, a, a, UNORDERED));
+        self.raw(Instruction::with4(blend, d, d, b, T0));
+        let quiet = self.constant(1 << 51);
+        self.raw(Instruction::with4(compare, T0, d, d, UNORDERED));
+        self.raw3(AND, T0, T0, quiet);
+        self.raw3(OR, d, d, T0);
     }
 
     /// Scalar instructions with a destination and a source.

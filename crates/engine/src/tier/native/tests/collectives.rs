@@ -98,7 +98,7 @@ fn machine_code_goes_on_behind_collectives() {
     let ptx = module("", 2, &format!("{PROLOGUE}{}{STORE}", step.repeat(5)));
     let image = Image::load(&ptx, AddressSpace::global()).unwrap();
     let program = image.kernels()[0].program().as_ref().unwrap();
-    let code = super::super::compile(program, super::Isa::Avx512).unwrap();
+    let code = super::super::compile(program, super::Isa::Avx512, 4).unwrap();
     let whole: Vec<bool> = code.entries.iter().map(|e| e.pairs).collect();
     // One for the whole kernel: it is not entered again after each of them.
     assert_eq!(whole, [true]);
