@@ -477,6 +477,17 @@ fn double(i: &Instr) -> Option<FloatOp> {
     })
 }
 
+/// A comparison of unsigned integers, spelled as that of signed ones: the type says which it is.
+fn without_sign(cmp: Cmp) -> Cmp {
+    match cmp {
+        Cmp::Lo => Cmp::Lt,
+        Cmp::Ls => Cmp::Le,
+        Cmp::Hi => Cmp::Gt,
+        Cmp::Hs => Cmp::Ge,
+        cmp => cmp,
+    }
+}
+
 fn comparison(i: &Instr, t: Type) -> Option<VectorOp> {
     let ty = match t {
         Type::S32 => CompareType::Signed32,
@@ -487,13 +498,7 @@ fn comparison(i: &Instr, t: Type) -> Option<VectorOp> {
         Type::F64 => CompareType::Double,
         _ => return None,
     };
-    let cmp = match i.mods.cmp? {
-        Cmp::Lo => Cmp::Lt,
-        Cmp::Ls => Cmp::Le,
-        Cmp::Hi => Cmp::Gt,
-        Cmp::Hs => Cmp::Ge,
-        cmp => cmp,
-    };
+    let cmp = without_sign(i.mods.cmp?);
     Some(VectorOp::Compare(ty, cmp))
 }
 

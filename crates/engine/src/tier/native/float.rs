@@ -5,6 +5,7 @@ use iced_x86::{Code, Register, RoundingControl};
 
 use super::assembler::{Mask, Source};
 use super::avx2::Elements;
+use super::convert::control;
 use super::emit::{Emitter, MASK, constant};
 use super::homes::vector;
 use super::isa::Isa;
@@ -28,12 +29,7 @@ impl Emitter<'_> {
             MultiplyAdd => 3,
             _ => 1,
         };
-        let control = match rounding {
-            Direction::Nearest => RoundingControl::None,
-            Direction::Down => RoundingControl::RoundDown,
-            Direction::Up => RoundingControl::RoundUp,
-            Direction::TowardsZero => RoundingControl::RoundTowardZero,
-        };
+        let control = control(rounding);
         let directed = control != RoundingControl::None;
         let mut sources = [Source::Reg(vector(0)); 3];
         for n in 0..count {

@@ -176,7 +176,7 @@ impl<'a> Emitter<'a> {
             self.asm.op2(copy, high, upper);
             return;
         }
-        // Groups 0 and 1 of both, then groups 2 and 3, in the order of the lanes.
+        // Reorders the groups by lane: groups 0 and 1 of both registers, then groups 2 and 3.
         let pick = Code::EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8;
         let order = Code::EVEX_Vshufi64x2_zmm_k1z_zmm_zmmm512b64_imm8;
         self.asm

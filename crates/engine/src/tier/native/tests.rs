@@ -9,6 +9,9 @@ mod memory;
 mod more_lanes;
 mod random;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use super::isa::Isa;
 use crate::memory::{AddressSpace, RegionKind};
 use crate::{Fault, FaultKind, Image, LaunchConfig, launch};
@@ -166,6 +169,29 @@ impl Both {
         let mut words = results.map(move |r| r.unwrap_or_else(|f| panic!("{f}\n{ptx}")));
         let expected = words.next().expect("the interpreter has run");
         words.map(move |found| [expected.clone(), found])
+    }
+
+    /// Asserts that an endless kernel with two buffers ends when its launch is cancelled, in blocks of these sizes.
+    fn assert_cancelled(&self, blocks: &[u32]) {
+        let buffers = Buffers::new(vec![vec![1; 256]; 2]);
+        let params = buffers.parameters();
+        for image in &self.images {
+            for &block in blocks {
+                let cancel = AtomicBool::new(false);
+                let config = LaunchConfig {
+                    cancel: &cancel,
+                    ..LaunchConfig::new([1; 3], [block, 1, 1], &params)
+                };
+                let result = std::thread::scope(|s| {
+                    s.spawn(|| {
+                        std::thread::sleep(Duration::from_millis(20));
+                        cancel.store(true, Ordering::Relaxed);
+                    });
+                    launch(&image.kernels()[0], &config)
+                });
+                assert_eq!(result.err().map(|f| f.kind), Some(FaultKind::Cancelled));
+            }
+        }
     }
 
     fn assert_equal(expected: &Result<Words, Fault>, found: &Result<Words, Fault>, ptx: &str) {

@@ -11,7 +11,8 @@ pub enum BitOp {
     CountOnes,
     /// Number of leading zeros. The result has 32 bits.
     LeadingZeros,
-    /// Position of the most significant bit that differs from the sign, or its distance from the top; all ones if there is none.
+    /// `bfind`: the position of the most significant bit that differs from the sign, or its distance from the top bit; all ones if
+    /// no bit differs.
     /// The result has 32 bits.
     FindBit {
         /// Whether the source is signed.

@@ -50,13 +50,7 @@ fn comparison(i: &Instr, t: Type) -> Option<Comparison> {
         Type::BF16 => CompareType::Half(HalfFormat::Brain),
         _ => return None,
     };
-    let cmp = match i.mods.cmp? {
-        Cmp::Lo => Cmp::Lt,
-        Cmp::Ls => Cmp::Le,
-        Cmp::Hi => Cmp::Gt,
-        Cmp::Hs => Cmp::Ge,
-        cmp => cmp,
-    };
+    let cmp = super::without_sign(i.mods.cmp?);
     Some(Comparison {
         ty,
         cmp,

@@ -153,8 +153,7 @@ const F16: u8 = 0;
 const BF16: u8 = 1;
 const TF32: u8 = 2;
 
-/// The columns of a row of accumulators of 32 bits, in the order of its vector: two registers hold those with even and odd
-/// numbers.
+/// The column of each vector element in a row of 32-bit accumulators: one register holds the even columns, the next the odd ones.
 const PAIRED: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
 /// The columns of a row of half-precision accumulators.
 const ORDERED: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];

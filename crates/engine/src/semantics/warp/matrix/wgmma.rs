@@ -227,7 +227,7 @@ impl Matrix {
         from: u64,
         registers: &mut [[u32; 32]],
     ) -> Result<(), Box<LaneFault>> {
-        // In the order of the registers, and of the lines of a register.
+        // Sorted by register, then by line.
         let mut addresses = [0; 32];
         let mut lines = [0u128; 32];
         let count = (8 * registers.len()).min(32);

@@ -1,12 +1,10 @@
 //! Warp collectives: of whole warps, of parts of them, with any operands, in loops, and with faults and deadlocks.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use super::{Both, Buffers, Random, Words, module};
+use super::{Both, Random, Words, module};
 use crate::memory::AddressSpace;
-use crate::{Fault, FaultKind, Image, LaunchConfig, launch};
+use crate::{Fault, Image};
 
 const PROLOGUE: &str = ".reg .b32 %r<99>; .reg .b64 %q<99>; .reg .pred %p<99>; .reg .b32 %tx; .reg .b32 %lane; .reg .b32 %v;
     .shared .b32 memory[256]; .reg .b32 %own;
@@ -460,23 +458,5 @@ fn endless_loops_with_collectives_are_cancelled() {
     let Some(both) = Both::new(module("", 2, &body)) else {
         return;
     };
-    let buffers = Buffers::new(vec![vec![1; 256]; 2]);
-    let params = buffers.parameters();
-    for image in &both.images {
-        for block in [32, 256, 40] {
-            let cancel = AtomicBool::new(false);
-            let config = LaunchConfig {
-                cancel: &cancel,
-                ..LaunchConfig::new([1; 3], [block, 1, 1], &params)
-            };
-            let result = std::thread::scope(|s| {
-                s.spawn(|| {
-                    std::thread::sleep(Duration::from_millis(20));
-                    cancel.store(true, Ordering::Relaxed);
-                });
-                launch(&image.kernels()[0], &config)
-            });
-            assert_eq!(result.err().map(|f| f.kind), Some(FaultKind::Cancelled));
-        }
-    }
+    both.assert_cancelled(&[32, 256, 40]);
 }

@@ -1,11 +1,8 @@
 //! Branches, loops, barriers, calls and returns.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use super::{Both, Buffers, Random, module};
-use crate::{FaultKind, LaunchConfig, launch};
+use super::{Both, Random, module};
 
 const PROLOGUE: &str = ".reg .b32 %r<99>; .reg .b64 %q<99>; .reg .pred %p<99>; .reg .b32 %tx; .reg .b32 %v;
     mov.u32 %r90, %ctaid.x; mov.u32 %r91, %ntid.x; mov.u32 %tx, %tid.x; mad.lo.u32 %r92, %r90, %r91, %tx;
@@ -204,24 +201,6 @@ fn endless_loops_are_cancelled() {
         let Some(both) = Both::new(module("", 2, &body)) else {
             return;
         };
-        let buffers = Buffers::new(vec![vec![1; 256]; 2]);
-        let params = buffers.parameters();
-        for image in &both.images {
-            for block in [32, 256, 20] {
-                let cancel = AtomicBool::new(false);
-                let config = LaunchConfig {
-                    cancel: &cancel,
-                    ..LaunchConfig::new([1; 3], [block, 1, 1], &params)
-                };
-                let result = std::thread::scope(|s| {
-                    s.spawn(|| {
-                        std::thread::sleep(Duration::from_millis(20));
-                        cancel.store(true, Ordering::Relaxed);
-                    });
-                    launch(&image.kernels()[0], &config)
-                });
-                assert_eq!(result.err().map(|f| f.kind), Some(FaultKind::Cancelled));
-            }
-        }
+        both.assert_cancelled(&[32, 256, 20]);
     }
 }
