@@ -431,6 +431,20 @@ pub struct Program {
 }
 
 impl Program {
+    /// The value of a 32-bit slot that is a constant in the source; `None` for other slots, and for zero, which the template also
+    /// has where a launch computes the value.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    pub fn constant32(&self, location: u32) -> Option<u32> {
+        let (file, from) = (&self.file, location as usize);
+        if location < file.block_to {
+            return None;
+        }
+        let mut lanes = file.template.get(from..from + 128)?.chunks_exact(4);
+        let first = lanes.next()?;
+        let value = u32::from_le_bytes(first.try_into().ok()?);
+        (value != 0 && lanes.all(|l| l == first)).then_some(value)
+    }
+
     /// The instruction of the PTX that the instruction at `pc` comes from.
     pub fn origin(&self, pc: u32) -> Option<&Origin> {
         let n = *self.origin_of.get(pc as usize)?;

@@ -4,6 +4,10 @@
 pub const CHUNK: usize = 16;
 /// Addresses that a block of code can keep checked at a time.
 pub const GROUPS: usize = 32;
+/// Roots of addresses whose comparison a block of code can keep at a time.
+pub const ROOTS: usize = 16;
+/// Roots of addresses that a block of code can save at a time.
+pub const SAVED_ROOTS: usize = 4;
 /// Distances between the addresses of neighbouring lanes for which there are tables.
 pub const STRIDES: [u32; 5] = [1, 2, 4, 8, 16];
 
@@ -99,6 +103,12 @@ pub struct NativeContext {
     pub hosts: [u64; GROUPS],
     /// For each checked address, its [`pattern`].
     pub patterns: [u32; GROUPS],
+    /// For each compared root, its first lane.
+    pub root_firsts: [u64; ROOTS],
+    /// For each compared root, its [`pattern`], whether accesses are allowed or not.
+    pub root_patterns: [u32; ROOTS],
+    /// Vectors of roots whose slots have been written.
+    pub saved_roots: [[u64; CHUNK]; SAVED_ROOTS],
     /// Shared memory of the block.
     pub shared: *mut u8,
     /// Bytes of shared memory.
@@ -231,6 +241,9 @@ impl Default for NativeContext {
             waiting: [0; 64],
             hosts: [0; GROUPS],
             patterns: [0; GROUPS],
+            root_firsts: [0; ROOTS],
+            root_patterns: [0; ROOTS],
+            saved_roots: [[0; CHUNK]; SAVED_ROOTS],
             shared: std::ptr::null_mut(),
             shared_bytes: 0,
             shared_by_cluster: 0,

@@ -292,10 +292,13 @@ impl<'a> Emitter<'a> {
         }
         let mut branch = None;
         for pc in b.code.clone() {
+            self.before_instruction(pc);
             self.begin_instruction(pc);
             let inst = self.inst();
             if inst.kind == InstKind::Bra {
                 branch = Some(inst);
+            } else if self.defines_address() {
+                continue;
             } else if let Some(op) = self.program.vector_ops[pc as usize] {
                 self.lane_function(op);
             } else if inst.kind == InstKind::Atom {
@@ -308,6 +311,7 @@ impl<'a> Emitter<'a> {
                 self.local_access(a);
             }
         }
+        self.compute_at_end();
         // Other blocks rely on canonical NaNs.
         for location in std::mem::take(&mut self.raw_nans) {
             let number = flow.number(location);
@@ -555,7 +559,10 @@ impl<'a> Emitter<'a> {
         for stub in stubs {
             self.asm.bind(stub.label);
             let ExitStub { block, pc, .. } = stub;
+            let flow = self.flow;
+            (self.block, self.masked) = (block, stub.masked);
             if stub.masked {
+                self.compute_for_exit(pc, |_| true);
                 self.asm
                     .op_imm(Code::Mov_r32_imm32, Register::EAX, pc as i32);
                 let to = self.masked_exit;
@@ -565,7 +572,9 @@ impl<'a> Emitter<'a> {
             let inst = &self.program.code[pc as usize];
             let returns = inst.kind == InstKind::Ret && inst.flags & GUARDED == 0;
             if !returns {
-                live.go_to(self.flow, self.program, block, pc);
+                live.go_to(flow, self.program, block, pc);
+                let number = |slot| flow.number(slot);
+                self.compute_for_exit(pc, |slot| number(slot).is_some_and(|n| live.contains(n)));
                 self.move_homes(true, |n| live.contains(n));
             }
             self.asm

@@ -21,6 +21,7 @@ use std::mem::offset_of;
 use iced_x86::{Code, MemoryOperand, Register};
 
 use super::assembler::{Assembler, Label, Mask, Source, at};
+use super::checks::Roots;
 use super::flow::Flow;
 use super::homes::{Home, Homes, SCRATCH, vector};
 use super::isa::Isa;
@@ -101,6 +102,8 @@ pub struct Emitter<'a> {
     pub raw_nans: BTreeSet<u32>,
     /// Addresses that have been checked in the block.
     pub groups: Groups,
+    /// Roots of addresses that have been compared in the block.
+    pub roots: Roots,
     /// The predicate in each of the registers that cache them.
     cached: [Option<u32>; 3],
     next_cached: usize,
@@ -170,6 +173,7 @@ impl<'a> Emitter<'a> {
             lanes: Lanes::All,
             raw_nans: BTreeSet::new(),
             groups: Groups::default(),
+            roots: Roots::default(),
             cached: [None; 3],
             next_cached: 0,
             stubs: Vec::new(),
@@ -196,7 +200,8 @@ impl<'a> Emitter<'a> {
         self.block = block;
         self.cached = [None; 3];
         self.raw_nans.clear();
-        self.groups = Groups::of_block(self.program, self.flow.blocks[block].code.clone());
+        self.groups = Groups::of_block(self.program, &self.flow.blocks[block]);
+        self.roots = Roots::default();
     }
 
     /// Selects the lanes of the instruction at `pc`, and computes its guard.
@@ -255,18 +260,6 @@ impl<'a> Emitter<'a> {
     pub fn home(&self, location: u32) -> Home {
         let number = self.flow.number(location);
         number.map_or(Home::Memory, |n| self.homes.of(n))
-    }
-
-    /// The value of a 32-bit slot that is a constant.
-    pub fn constant32(&self, location: u32) -> Option<u32> {
-        let (file, from) = (&self.program.file, location as usize);
-        if location < file.block_to {
-            return None;
-        }
-        let mut lanes = file.template.get(from..from + 128)?.chunks_exact(4);
-        let first = lanes.next()?;
-        let value = u32::from_le_bytes(first.try_into().ok()?);
-        lanes.all(|l| l == first).then_some(value)
     }
 
     /// The 32-bit elements of the slot at a location.
@@ -433,6 +426,7 @@ impl<'a> Emitter<'a> {
 
     /// Executes the current instruction by its function in the engine, with all slots in the register file.
     pub fn call_engine(&mut self) {
+        self.compute_base();
         let mask = self.lane_mask();
         self.asm
             .op_imm(Code::Mov_r32_imm32, Register::EAX, self.pc as i32);

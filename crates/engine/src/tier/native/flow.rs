@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use cupyrite_ptx::ir::Semantics;
 
+use super::addresses::BlockAddresses;
 use super::collective::is_collective;
 use super::isa::Isa;
 use super::{lanes, local};
@@ -53,6 +54,8 @@ pub struct Block {
     pub live_in: SlotSet,
     /// Slots that are live at its end.
     pub live_out: SlotSet,
+    /// The addresses that it computes and accesses.
+    pub addresses: BlockAddresses,
 }
 
 /// The most blocks at which lanes can wait.
@@ -179,6 +182,9 @@ impl Flow {
         flow.find_waiting(program);
         flow.find_depths(program);
         flow.find_live(program);
+        for n in 0..flow.blocks.len() {
+            flow.blocks[n].addresses = BlockAddresses::new(program, &flow, n);
+        }
         flow
     }
 
@@ -401,6 +407,7 @@ fn split(program: &Program, range: Range<u32>, isa: Isa) -> Vec<Block> {
                 waiting: None,
                 live_in: SlotSet::default(),
                 live_out: SlotSet::default(),
+                addresses: BlockAddresses::default(),
             });
             start = pc;
         }

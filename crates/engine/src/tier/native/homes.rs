@@ -5,6 +5,7 @@
 
 use iced_x86::Register;
 
+use super::addresses::Definition;
 use super::flow::Flow;
 use super::isa::Isa;
 use crate::bytecode::Program;
@@ -38,8 +39,16 @@ impl Homes {
         for b in flow.blocks.iter().filter(|b| !b.interpreted) {
             let weight = 8u64.pow(b.depth.min(5));
             for pc in b.code.clone() {
-                for o in program.operands.of(pc) {
-                    if let Some(n) = flow.number(o.at) {
+                let access = b.addresses.of_access(pc);
+                let deferred = access.is_some_and(|a| a.deferred.is_some());
+                let unread = deferred.then_some(program.code[pc as usize].args.src[0]);
+                if matches!(b.addresses.definition(pc), Some(Definition::Deferred)) {
+                    continue;
+                }
+                let operands = program.operands.of(pc).iter().map(|o| o.at);
+                let root = access.map(|a| a.address.root.slot());
+                for at in operands.filter(|at| Some(*at) != unread).chain(root) {
+                    if let Some(n) = flow.number(at) {
                         weights[n] += weight;
                     }
                 }

@@ -167,7 +167,7 @@ impl Emitter<'_> {
     /// A shift of 64-bit elements by 32-bit distances. Distances beyond the width shift everything out.
     fn shift64(&mut self, shift: &Shift, d: u32, s: [u32; 4]) {
         // Greater ones have results of their own.
-        let distance = self.constant32(s[1]).filter(|n| (1..64).contains(n));
+        let distance = self.program.constant32(s[1]).filter(|n| *n < 64);
         for part in 0..2 {
             let a = self.source64(s[0], part);
             if let Some(distance) = distance {

@@ -7,15 +7,18 @@
 //! Belongs here: what depends on the instruction set of the processor, x86-64 with AVX-512 or AVX2. Does not belong here: the meaning of
 //! instructions, which [`VectorOp`](crate::semantics::lane::VectorOp) describes.
 
+mod addresses;
 mod approximate;
 mod assembler;
 mod atomic;
 mod avx2;
 mod bits;
+mod checks;
 mod collective;
 mod compare;
 mod control;
 mod convert;
+mod deferred;
 mod emit;
 mod float;
 mod flow;

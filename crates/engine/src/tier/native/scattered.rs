@@ -4,10 +4,12 @@ use std::mem::offset_of;
 
 use iced_x86::{Code, MemoryOperand, Register};
 
+use super::addresses::{Address, Root};
 use super::assembler::{Label, Mask, Source, at};
-use super::emit::{Emitter, MASK, REGS64, context};
+use super::emit::{Emitter, Lanes, MASK, REGS64, context};
 use super::flow::MemoryAccess;
 use super::homes::vector;
+use super::isa::Isa;
 use super::lanes::lower;
 use crate::register_file::fixed;
 use crate::run::memory::region_cache::Cached;
@@ -16,10 +18,63 @@ use crate::run::native_context::NativeContext;
 /// Comparisons of unsigned integers.
 const LESS: i32 = 1;
 const GREATER: i32 = 6;
+/// Comparison of integers.
+const NOT_EQUAL: i32 = 4;
+
+/// The index of an address.
+#[derive(Clone, Copy)]
+struct Index {
+    signed: bool,
+    scale: u32,
+}
+
+/// The index of an address at which an access is executed lane by lane; `None` if the lanes have 64-bit addresses.
+fn index_of(a: MemoryAccess, address: &Address) -> Option<Index> {
+    let Root::Index { signed, shift, .. } = address.root else {
+        return None;
+    };
+    let scale = 1 << shift;
+    let fits = a.count == 1 && matches!(a.size, 4 | 8) && !a.packed;
+    // Larger scales are no part of an instruction. An aligned element has aligned neighbours.
+    (fits && scale <= 8 && scale % a.size == 0).then_some(Index { signed, scale })
+}
+
+/// Elements in memory.
+#[derive(Clone, Copy)]
+struct Elements {
+    base: Register,
+    /// The scratch register with the indices.
+    index: u32,
+    scale: u32,
+    displacement: i64,
+    /// Whether lanes that do not run may load, too.
+    any_lane: bool,
+}
+
+impl Elements {
+    fn at(self, index: Register) -> MemoryOperand {
+        let Self {
+            base,
+            scale,
+            displacement,
+            ..
+        } = self;
+        MemoryOperand::with_base_index_scale_displ_size(base, index, scale, displacement, 8)
+    }
+}
 
 impl Emitter<'_> {
     /// Executes the current load or store with one access per lane, and goes to `otherwise` if one of them is not allowed.
     pub fn scattered(&mut self, a: MemoryAccess, otherwise: Label) {
+        let flow = self.flow;
+        let access = flow.blocks[self.block].addresses.of_access(self.pc);
+        if let Some(access) = access
+            && let Some(index) = index_of(a, &access.address)
+        {
+            self.by_index(a, &access.address, index, otherwise);
+            return;
+        }
+        self.compute_base();
         if a.shared {
             self.shared_offsets(a, otherwise);
         } else {
@@ -27,11 +82,18 @@ impl Emitter<'_> {
         }
         let inst = self.inst();
         let op = &self.program.mem[inst.target as usize];
+        let shared = |displacement| Elements {
+            base: Register::RDX,
+            index: 0,
+            scale: 1,
+            displacement,
+            any_lane: false,
+        };
         for (n, r) in op.regs.iter().enumerate() {
             let offset = n as i64 * i64::from(a.size);
             match (a.shared, a.size) {
-                (true, 4) => self.shared32(a.store, r.at, offset),
-                (true, _) => self.shared64(a.store, r.at, offset),
+                (true, 4) => self.elements32(a.store, r.at, shared(offset)),
+                (true, _) => self.elements64(a.store, r.at, shared(offset)),
                 (false, 4) => self.global32(a.store, r.at, offset),
                 (false, _) => self.global64(a.store, r.at, offset),
             }
@@ -224,38 +286,134 @@ impl Emitter<'_> {
         self.asm.store_masked(code, to, from, Mask::Merge(MASK));
     }
 
-    fn shared32(&mut self, store: bool, r: u32, offset: i64) {
-        let element = indexed(Register::RDX, vector(0), offset);
-        if store {
-            let s = self.source32(r);
-            let s = self.in_register(s, 1);
-            self.scatter(Code::EVEX_Vpscatterdd_vm32z_k1_zmm, element, s, 0);
+    /// Executes the current access to global memory at indices, with one access per lane, and goes to `otherwise` if one of them is
+    /// not allowed.
+    fn by_index(&mut self, a: MemoryAccess, address: &Address, index: Index, otherwise: Label) {
+        self.index_bounds(a, address, index, otherwise);
+        // The lanes that do not run get indices within the bounds, too.
+        let indices = self.root32(address);
+        let indices = self.in_register(indices, 0);
+        let max = Code::EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32;
+        self.asm.op3(max, vector(1), vector(1), indices);
+        let min = Code::EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32;
+        self.asm.op3(min, vector(1), vector(1), vector(2));
+        if self.asm.isa == Isa::Avx2 {
+            let lanes = self.lane_mask().map_or(Mask::None, Mask::Zero);
+            let xor = Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32;
+            self.asm
+                .op3_masked(xor, vector(2), indices, vector(1), lanes);
+            self.asm.jump_if_any_bit(vector(2), otherwise);
         } else {
-            self.gather(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, vector(1), element, 0);
-            self.copy32(r, vector(1));
+            let lanes = self.lane_mask().map_or(Mask::None, Mask::Merge);
+            let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
+            self.asm
+                .op3_imm(compare, MASK, indices, vector(1), NOT_EQUAL, lanes);
+            self.none_of_mask(otherwise);
+        }
+        let r = self.program.mem[self.inst().target as usize].regs[0].at;
+        let elements = Elements {
+            base: Register::RAX,
+            index: 1,
+            scale: index.scale,
+            displacement: 0,
+            any_lane: true,
+        };
+        match a.size {
+            4 => self.elements32(a.store, r, elements),
+            _ => self.elements64(a.store, r, elements),
         }
     }
 
-    fn shared64(&mut self, store: bool, r: u32, offset: i64) {
+    /// Leaves the uniform part of the address in `rax`, and the least and the greatest index that are allowed in all lanes of the second
+    /// and the third scratch register. Goes to `otherwise` if there are none.
+    fn index_bounds(&mut self, a: MemoryAccess, address: &Address, index: Index, otherwise: Label) {
+        let inst = self.inst();
+        let asm = &mut self.asm;
+        asm.op_imm(Code::Mov_rm64_imm32, Register::RAX, inst.imm as i32);
+        self.add_uniforms(&address.uniforms);
+        let asm = &mut self.asm;
+        asm.op_imm(Code::Test_rm32_imm32, Register::EAX, a.size as i32 - 1);
+        asm.jump(Code::Jne_rel32_64, otherwise);
+        let entry = i64::from(inst.aux & 0xff) * size_of::<Cached>() as i64;
+        let cache = Source::Memory(context(offset_of!(NativeContext, cache)));
+        asm.op2(Code::Mov_r64_rm64, Register::RSI, cache);
+        let field = |offset: usize| Source::Memory(at(Register::RSI, entry + offset as i64));
+        let end = match a.store {
+            true => offset_of!(Cached, write_end),
+            false => offset_of!(Cached, end),
+        };
+        let (least, greatest, bound) = (Register::RDX, Register::RCX, Register::RSI);
+        let shift = index.scale.ilog2() as i32;
+        asm.op2(Code::Mov_r64_rm64, greatest, field(end));
+        asm.op_imm(Code::Sub_rm64_imm32, greatest, a.size as i32);
+        asm.jump(Code::Jb_rel32_64, otherwise);
+        asm.op2(Code::Sub_r64_rm64, greatest, Register::RAX);
+        asm.jump(Code::Jo_rel32_64, otherwise);
+        asm.op2(Code::Mov_r64_rm64, least, field(offset_of!(Cached, base)));
+        asm.op2(Code::Sub_r64_rm64, least, Register::RAX);
+        asm.jump(Code::Jo_rel32_64, otherwise);
+        if shift > 0 {
+            asm.op_imm(Code::Sar_rm64_imm8, greatest, shift);
+            // Rounds up.
+            asm.op_imm(Code::Add_rm64_imm8, least, index.scale as i32 - 1);
+            asm.jump(Code::Jo_rel32_64, otherwise);
+            asm.op_imm(Code::Sar_rm64_imm8, least, shift);
+        }
+        let first = if index.signed { i32::MIN } else { 0 };
+        asm.op_imm(Code::Mov_rm64_imm32, bound, first);
+        asm.op2(Code::Cmp_r64_rm64, least, bound);
+        asm.op2(Code::Cmovl_r64_rm64, least, bound);
+        asm.op_imm(Code::Mov_rm64_imm32, bound, i32::MAX);
+        asm.op2(Code::Cmp_r64_rm64, greatest, bound);
+        asm.op2(Code::Cmovg_r64_rm64, greatest, bound);
+        asm.op2(Code::Cmp_r64_rm64, least, greatest);
+        asm.jump(Code::Jg_rel32_64, otherwise);
+        let broadcast = Code::EVEX_Vpbroadcastd_zmm_k1z_r32;
+        asm.op2(broadcast, vector(1), Register::EDX);
+        asm.op2(broadcast, vector(2), Register::ECX);
+    }
+
+    /// Loads or stores elements of four bytes. Uses the last but one scratch register.
+    fn elements32(&mut self, store: bool, r: u32, e: Elements) {
+        let index = vector(e.index);
+        if store {
+            let s = self.source32(r);
+            let s = self.in_register(s, 3);
+            let code = Code::EVEX_Vpscatterdd_vm32z_k1_zmm;
+            self.scatter(code, e.at(index), s, 0);
+            return;
+        }
+        if self.asm.isa == Isa::Avx2 && (e.any_lane || self.lanes == Lanes::All) {
+            self.asm.gather_by_scalars(vector(3), e.at(index));
+        } else {
+            let code = Code::EVEX_Vpgatherdd_zmm_k1_vm32z;
+            self.gather(code, vector(3), e.at(index), 0);
+        }
+        self.copy32(r, vector(3));
+    }
+
+    /// Loads or stores elements of eight bytes. Uses the third and the fourth scratch register.
+    fn elements64(&mut self, store: bool, r: u32, e: Elements) {
         for part in 0..2 {
             let index = match part {
-                0 => lower(vector(0)),
+                0 => lower(vector(e.index)),
                 _ => {
                     let extract = Code::EVEX_Vextracti64x4_ymmm256_k1z_zmm_imm8;
                     let to = lower(vector(2));
-                    self.asm.op2_imm(extract, to, vector(0), 1, Mask::None);
+                    self.asm
+                        .op2_imm(extract, to, vector(e.index), 1, Mask::None);
                     to
                 }
             };
-            let element = indexed(Register::RDX, index, offset);
             if store {
                 let s = self.source64(r, part as usize);
-                let s = self.in_register(s, 1);
-                self.scatter(Code::EVEX_Vpscatterdq_vm32y_k1_zmm, element, s, part);
+                let s = self.in_register(s, 3);
+                let code = Code::EVEX_Vpscatterdq_vm32y_k1_zmm;
+                self.scatter(code, e.at(index), s, part);
             } else {
                 let code = Code::EVEX_Vpgatherdq_zmm_k1_vm32y;
-                self.gather(code, vector(1), element, part);
-                self.copy64(r, part as usize, vector(1));
+                self.gather(code, vector(3), e.at(index), part);
+                self.copy64(r, part as usize, vector(3));
             }
         }
     }

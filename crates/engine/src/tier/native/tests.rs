@@ -1,5 +1,6 @@
 //! Launches kernels interpreted and compiled, and compares memory and faults bit by bit.
 
+mod addresses;
 mod atomics;
 mod collectives;
 mod control;

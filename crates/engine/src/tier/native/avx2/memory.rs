@@ -8,7 +8,7 @@ use super::super::assembler::{Assembler, Label, Mask};
 use super::super::emit::{CONTEXT, context};
 use super::forms::Elements;
 use super::masks::BITS;
-use super::{T0, T1, half, is_mask, narrowed, narrowed_index, whole};
+use super::{T0, T1, T2, half, is_mask, narrowed, narrowed_index, whole};
 use crate::run::native_context::NativeContext;
 
 /// The lane of a loop.
@@ -170,6 +170,46 @@ impl Assembler {
         true
     }
 
+    /// Loads the 32-bit elements of all lanes, at signed indices, with one scalar load each: where the data is not in the first-level
+    /// cache, that takes less than half the time of a gather.
+    pub fn gather_by_scalars(&mut self, d: Register, from: MemoryOperand) {
+        let index = narrowed(from.index);
+        let element = |lane: Register| {
+            let (base, scale) = (from.base, from.scale);
+            MemoryOperand::with_base_index_scale_displ_size(base, lane, scale, from.displacement, 8)
+        };
+        let (first, second) = (LANE, INDEX);
+        for (to, from, upper) in [(T0, index, false), (T2, T1, true)] {
+            if upper {
+                let extract = Code::VEX_Vextracti128_xmmm128_ymm_imm8;
+                self.raw(Instruction::with3(extract, half(T1), index, 1));
+            }
+            for pair in 0..2 {
+                match pair {
+                    0 => self.raw2(Code::VEX_Vmovq_rm64_xmm, INDEX, half(from)),
+                    _ => {
+                        let extract = Code::VEX_Vpextrq_rm64_xmm_imm8;
+                        self.raw(Instruction::with3(extract, INDEX, half(from), 1));
+                    }
+                }
+                self.raw2(Code::Movsxd_r64_rm32, first, INDEX32);
+                self.op_imm(Code::Sar_rm64_imm8, second, 32);
+                for (n, lane) in [(0, first), (1, second)] {
+                    if (pair, n) == (0, 0) {
+                        let load = Code::VEX_Vmovd_xmm_rm32;
+                        self.raw(Instruction::with2(load, half(to), element(lane)));
+                        continue;
+                    }
+                    let insert = Code::VEX_Vpinsrd_xmm_xmm_rm32_imm8;
+                    let (to, element) = (half(to), element(lane));
+                    self.raw(Instruction::with4(insert, to, to, element, 2 * pair + n));
+                }
+            }
+        }
+        let join = Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8;
+        self.raw(Instruction::with4(join, narrowed(d), T0, half(T2), 1));
+    }
+
     /// A store.
     pub fn avx2_store(&mut self, code: Code, to: MemoryOperand, from: Register, mask: Mask) {
         if is_mask(from) {
@@ -276,22 +316,17 @@ impl Assembler {
         self.store_vector(context(values()), whole(from));
         let count = if index.max(size) == 8 { 4 } else { 8 };
         self.by_lane(k, count, |asm| {
-            // Indices of 32 bits are offsets in shared memory.
-            let (load, register) = match index {
-                4 => (Code::Mov_r32_rm32, INDEX32),
-                _ => (Code::Mov_r64_rm64, INDEX),
+            let load = match index {
+                4 => Code::Movsxd_r64_rm32,
+                _ => Code::Mov_r64_rm64,
             };
-            asm.raw(Instruction::with2(
-                load,
-                register,
-                element(indices(), index),
-            ));
+            asm.raw(Instruction::with2(load, INDEX, element(indices(), index)));
             let target = match to.base {
                 Register::None => MemoryOperand::with_base_displ_size(INDEX, to.displacement, 8),
                 base => MemoryOperand::with_base_index_scale_displ_size(
                     base,
                     INDEX,
-                    1,
+                    to.scale,
                     to.displacement,
                     8,
                 ),
