@@ -87,6 +87,8 @@ pub struct Assembler {
     constants: Vec<(u64, Label)>,
     /// With AVX2: the masks that the first temporary register equals, as bits.
     pub loaded_masks: u8,
+    /// With AVX2: the vector registers that hold masks; the others are in memory.
+    pub mask_registers: [Option<Register>; 8],
     /// How the instructions that follow round, instead of to nearest. Their operands are registers.
     pub rounding: RoundingControl,
 }
@@ -101,6 +103,7 @@ impl Assembler {
             error: None,
             constants: Vec::new(),
             loaded_masks: 0,
+            mask_registers: [None; 8],
             rounding: RoundingControl::None,
         }
     }

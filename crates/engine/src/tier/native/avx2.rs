@@ -60,10 +60,14 @@ fn narrowed_index(mut m: MemoryOperand) -> MemoryOperand {
     m
 }
 
-/// Where the lanes of mask register `k` are.
+/// The number of a mask register.
+fn mask_number(k: Register) -> usize {
+    (k as u32 - Register::K0 as u32) as usize
+}
+
+/// Where the lanes of mask register `k` are, unless a vector register holds them.
 fn mask_field(k: Register) -> MemoryOperand {
-    let n = (k as u32 - Register::K0 as u32) as usize;
-    context(offset_of!(NativeContext, masks) + 32 * n)
+    context(offset_of!(NativeContext, masks) + 32 * mask_number(k))
 }
 
 fn is_mask(r: Register) -> bool {
@@ -86,7 +90,7 @@ impl Assembler {
         // Tests only read their first operand.
         if let Ok(i) = &instruction
             && [T0, half(T0)].contains(&i.op0_register())
-            && i.code() != Code::VEX_Vptest_ymm_ymmm256
+            && ![Code::VEX_Vptest_ymm_ymmm256, Code::VEX_Vptest_xmm_xmmm128].contains(&i.code())
         {
             self.loaded_masks = 0;
         }
@@ -155,14 +159,34 @@ impl Assembler {
         }
     }
 
+    /// A mask with 32 bits for each lane.
+    fn mask(&self, k: Register) -> Operand {
+        let register = self.mask_registers[mask_number(k)];
+        register.map_or_else(|| Operand::Memory(mask_field(k)), Operand::Reg)
+    }
+
     /// Loads a mask with one element per lane.
     fn load_mask(&mut self, to: Register, k: Register, elements: Elements) {
-        let from = mask_field(k);
-        let code = match elements {
-            Elements::Bits32 => Code::VEX_Vmovdqu_ymm_ymmm256,
-            Elements::Bits64 => Code::VEX_Vpmovsxdq_ymm_xmmm128,
-        };
-        self.raw(Instruction::with2(code, to, from));
+        match (elements, self.mask(k)) {
+            (Elements::Bits32, mask) => self.load(to, mask),
+            (Elements::Bits64, Operand::Reg(r)) => {
+                self.raw2(Code::VEX_Vpmovsxdq_ymm_xmmm128, to, half(r));
+            }
+            (Elements::Bits64, Operand::Memory(m)) => {
+                self.raw(Instruction::with2(Code::VEX_Vpmovsxdq_ymm_xmmm128, to, m));
+            }
+        }
+    }
+
+    /// A mask with one element per lane, in its register or in the second temporary register.
+    fn mask_in_register(&mut self, k: Register, elements: Elements) -> Register {
+        match (elements, self.mask(k)) {
+            (Elements::Bits32, Operand::Reg(r)) => r,
+            _ => {
+                self.load_mask(T1, k, elements);
+                T1
+            }
+        }
     }
 
     /// Writes the first temporary register to `d` in the lanes of a mask.
@@ -175,16 +199,16 @@ impl Assembler {
         match mask {
             Mask::None => self.load(d, from),
             Mask::Merge(k) => {
-                self.load_mask(T1, k, elements);
+                let mask = self.mask_in_register(k, elements);
                 let code = match elements {
                     Elements::Bits32 => Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm,
                     Elements::Bits64 => Code::VEX_Vblendvpd_ymm_ymm_ymmm256_ymm,
                 };
-                self.raw(Instruction::with4(code, d, d, from, T1));
+                self.raw(Instruction::with4(code, d, d, from, mask));
             }
             Mask::Zero(k) => {
-                self.load_mask(T1, k, elements);
-                self.raw3(Code::VEX_Vpand_ymm_ymm_ymmm256, d, from, T1);
+                let mask = self.mask_in_register(k, elements);
+                self.raw3(Code::VEX_Vpand_ymm_ymm_ymmm256, d, from, mask);
             }
         }
     }
@@ -204,7 +228,8 @@ impl Assembler {
         let compare = Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8;
         self.raw(Instruction::with4(compare, T0, r, r, UNORDERED));
         if let Mask::Merge(k) | Mask::Zero(k) = mask {
-            self.raw3(Code::VEX_Vpand_ymm_ymm_ymmm256, T0, T0, mask_field(k));
+            let lanes = self.mask(k);
+            self.raw3(Code::VEX_Vpand_ymm_ymm_ymmm256, T0, T0, lanes);
         }
         let blend = Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm;
         let nan = vector(constant::NAN32);

@@ -30,16 +30,18 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// The entry of a root, and whether code has filled it.
-    fn entry(&mut self, version: usize, stride: u32) -> (usize, bool) {
+    /// The entry that code has filled for a root.
+    fn known(&self, version: usize, stride: u32) -> Option<usize> {
         let key = Some((version, stride));
-        if let Some(known) = self.checked.iter().position(|c| *c == key) {
-            return (known, true);
-        }
+        self.checked.iter().position(|c| *c == key)
+    }
+
+    /// The entry for a root that code compares now.
+    fn add(&mut self, version: usize, stride: u32) -> usize {
         let n = self.next % ROOTS;
         self.next += 1;
-        self.checked[n] = key;
-        (n, false)
+        self.checked[n] = Some((version, stride));
+        n
     }
 }
 
@@ -84,11 +86,14 @@ impl<'a> Emitter<'a> {
         slow: Label,
     ) {
         let stride = a.size * a.count;
-        let (n, known) = self.roots.entry(address.version, stride);
+        let version = address.version;
+        let known = self.roots.known(version, stride);
+        let again = self.groups.checks_root_after(version, stride, self.pc);
+        let kept = (known.is_none() && again).then(|| self.roots.add(version, stride));
         let (other_root, other) = (self.asm.label(), self.asm.label());
         let not_consecutive = self.asm.label();
         let span = group.offsets.end - group.offsets.start;
-        if known {
+        if let Some(n) = known {
             let equal = pattern::EQUAL as i32;
             self.asm
                 .mem_imm(Code::Cmp_rm32_imm8, root_pattern(n), equal);
@@ -97,7 +102,7 @@ impl<'a> Emitter<'a> {
             self.load_first(n);
         } else {
             self.consecutive_root(address, stride, not_consecutive, other_root);
-            self.keep_root(n, pattern::CONSECUTIVE);
+            self.keep_root(kept, pattern::CONSECUTIVE);
         }
         let rest = i64::from(stride) * (self.asm.isa.lanes() as i64 - 1);
         self.add_uniforms(&address.uniforms);
@@ -106,25 +111,24 @@ impl<'a> Emitter<'a> {
         self.keep_outcome(slot, pattern::CONSECUTIVE);
         let group = group.clone();
         self.rare(not_consecutive, move |e| {
-            if known {
+            if let Some(n) = known {
                 e.load_first(n);
             } else {
                 e.equal_root(address, other_root);
-                e.keep_root(n, pattern::EQUAL);
+                e.keep_root(kept, pattern::EQUAL);
             }
             e.add_uniforms(&address.uniforms);
             e.bounds(a, &group, span, other);
             e.keep_outcome(slot, pattern::EQUAL);
             e.asm.jump(Code::Jmp_rel32_64, equal);
         });
-        if !known {
-            self.rare(other_root, move |e| {
-                let other_pattern = pattern::OTHER as i32;
-                e.asm
-                    .mem_imm(Code::Mov_rm32_imm32, root_pattern(n), other_pattern);
-                e.asm.jump(Code::Jmp_rel32_64, other);
-            });
-        }
+        self.rare(other_root, move |e| {
+            if let Some(n) = kept {
+                let other = pattern::OTHER as i32;
+                e.asm.mem_imm(Code::Mov_rm32_imm32, root_pattern(n), other);
+            }
+            e.asm.jump(Code::Jmp_rel32_64, other);
+        });
         self.neither(other, slot, slow);
     }
 
@@ -252,8 +256,9 @@ impl<'a> Emitter<'a> {
         self.asm.op2(Code::Mov_r64_rm64, Register::RAX, first);
     }
 
-    /// Keeps the first lane of a root, in `rax`, and the pattern.
-    fn keep_root(&mut self, n: usize, pattern: u32) {
+    /// Keeps the first lane of a root, in `rax`, and the pattern, if later checks read them.
+    fn keep_root(&mut self, n: Option<usize>, pattern: u32) {
+        let Some(n) = n else { return };
         self.asm
             .store(Code::Mov_rm64_r64, root_first(n), Register::RAX);
         self.asm

@@ -185,7 +185,6 @@ impl<'a> Emitter<'a> {
         self.asm.op_imm(Code::Sub_rm64_imm8, Register::RSP, 8);
         self.move_homes(true, |_| true);
         let saved = |n: u32| context(offset_of!(NativeContext, saved_masks) + 4 * n as usize);
-        // With AVX2 they are in memory anyway.
         let masks = match self.asm.isa {
             Isa::Avx2 => 0..0,
             Isa::Avx512 => 1..8,
@@ -194,6 +193,7 @@ impl<'a> Emitter<'a> {
             let k = Register::K0 + n;
             self.asm.store(Code::VEX_Kmovd_m32_kr, saved(n), k);
         }
+        self.asm.store_mask_registers();
         self.asm.op2(Code::Mov_r64_rm64, Register::RDI, CONTEXT);
         self.asm
             .op2(Code::Mov_r32_rm32, Register::ESI, Register::EAX);
@@ -207,6 +207,7 @@ impl<'a> Emitter<'a> {
             self.asm
                 .op2(Code::VEX_Kmovd_kr_km32, Register::K0 + n, from);
         }
+        self.asm.load_mask_registers();
         self.move_homes(false, |_| true);
         self.asm.op_imm(Code::Add_rm64_imm8, Register::RSP, 8);
         self.asm.op0(Code::Retnq);
@@ -294,6 +295,10 @@ impl<'a> Emitter<'a> {
         for pc in b.code.clone() {
             self.before_instruction(pc);
             self.begin_instruction(pc);
+            let dirty = self.predicates.dirty();
+            if !dirty.is_empty() {
+                self.dirty_predicates.insert((self.masked, pc), dirty);
+            }
             let inst = self.inst();
             if inst.kind == InstKind::Bra {
                 branch = Some(inst);
@@ -312,6 +317,7 @@ impl<'a> Emitter<'a> {
             }
         }
         self.compute_at_end();
+        self.store_live_predicates();
         // Other blocks rely on canonical NaNs.
         for location in std::mem::take(&mut self.raw_nans) {
             let number = flow.number(location);
@@ -561,6 +567,12 @@ impl<'a> Emitter<'a> {
             let ExitStub { block, pc, .. } = stub;
             let flow = self.flow;
             (self.block, self.masked) = (block, stub.masked);
+            for (location, k) in (self.dirty_predicates.get(&(stub.masked, pc)).cloned())
+                .into_iter()
+                .flatten()
+            {
+                self.store_predicate(location, k);
+            }
             if stub.masked {
                 self.compute_for_exit(pc, |_| true);
                 self.asm

@@ -15,7 +15,7 @@
 //! | `k3`, `k4` | scratch; `k4` is the guard of the instruction |
 //! | `k5` to `k7` | predicates that the block has read or written |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::mem::offset_of;
 
 use iced_x86::{Code, MemoryOperand, Register};
@@ -26,6 +26,7 @@ use super::flow::Flow;
 use super::homes::{Home, Homes, SCRATCH, vector};
 use super::isa::Isa;
 use super::memory::Groups;
+use super::predicates::{Dirty, Predicates};
 use crate::bytecode::{GUARD_NOT, GUARDED, Inst, Program};
 use crate::register_file::fixed;
 use crate::run::native_context::NativeContext;
@@ -50,8 +51,6 @@ pub const RUNNING_UPPER: Register = Register::K2;
 pub const MASK: Register = Register::K3;
 /// The lanes that execute a guarded instruction.
 pub const GUARD: Register = Register::K4;
-/// Registers that cache predicates.
-const CACHED: [Register; 3] = [Register::K5, Register::K6, Register::K7];
 
 /// A field of the context.
 pub fn context(offset: usize) -> MemoryOperand {
@@ -104,9 +103,10 @@ pub struct Emitter<'a> {
     pub groups: Groups,
     /// Roots of addresses that have been compared in the block.
     pub roots: Roots,
-    /// The predicate in each of the registers that cache them.
-    cached: [Option<u32>; 3],
-    next_cached: usize,
+    /// The predicates in mask registers.
+    pub predicates: Predicates,
+    /// In masked code and in code for all lanes: the predicates that are not in the register file, by position.
+    pub dirty_predicates: HashMap<(bool, u32), Dirty>,
     /// Exits to the interpreter.
     pub stubs: Vec<ExitStub>,
     /// Code that is rarely executed, to be emitted behind the blocks.
@@ -156,6 +156,7 @@ impl<'a> Emitter<'a> {
     /// An empty translation.
     pub fn new(program: &'a Program, flow: &'a Flow, homes: &'a Homes, isa: Isa) -> Self {
         let mut asm = Assembler::new(isa);
+        asm.mask_registers = homes.masks();
         let mut labels = |n: usize| (0..n).map(|_| asm.label()).collect::<Vec<_>>();
         let (full, partial) = (labels(flow.blocks.len()), labels(flow.blocks.len()));
         let (execute, next_chunk) = (asm.label(), asm.label());
@@ -174,8 +175,8 @@ impl<'a> Emitter<'a> {
             raw_nans: BTreeSet::new(),
             groups: Groups::default(),
             roots: Roots::default(),
-            cached: [None; 3],
-            next_cached: 0,
+            predicates: Predicates::default(),
+            dirty_predicates: HashMap::new(),
             stubs: Vec::new(),
             cold: Vec::new(),
             full,
@@ -198,7 +199,7 @@ impl<'a> Emitter<'a> {
     /// Forgets what is known inside a block.
     pub fn begin_block(&mut self, block: usize) {
         self.block = block;
-        self.cached = [None; 3];
+        self.predicates.clear();
         self.raw_nans.clear();
         self.groups = Groups::of_block(self.program, &self.flow.blocks[block]);
         self.roots = Roots::default();
@@ -360,55 +361,6 @@ impl<'a> Emitter<'a> {
             self.asm
                 .store(Code::EVEX_Vmovdqa32_zmmm512_k1z_zmm, to, d.register);
         }
-    }
-
-    /// A predicate in a mask register.
-    pub fn predicate(&mut self, location: u32) -> Register {
-        if let Some(n) = self.cached.iter().position(|c| *c == Some(location)) {
-            if self.next_cached == n {
-                // The instruction's next predicate must not replace this one.
-                self.next_cached = (n + 1) % CACHED.len();
-            }
-            return CACHED[n];
-        }
-        let k = self.next_predicate(location);
-        let from = Source::Memory(at(PREDS, location.into()));
-        self.asm.op2(Code::VEX_Kmovw_kr_km16, k, from);
-        k
-    }
-
-    /// A register that caches a predicate from now on.
-    fn next_predicate(&mut self, location: u32) -> Register {
-        let n = self.next_cached;
-        self.next_cached = (n + 1) % CACHED.len();
-        self.cached[n] = Some(location);
-        CACHED[n]
-    }
-
-    /// Writes `value`, a scratch mask register, to a predicate in the lanes of the instruction.
-    pub fn set_predicate(&mut self, location: u32, value: Register) {
-        let mut value = value;
-        if let Some(mask) = self.lane_mask() {
-            let old = self.predicate(location);
-            // old & !mask | value & mask
-            self.asm.op3(Code::VEX_Kandw_kr_kr_kr, value, value, mask);
-            let n = CACHED.iter().position(|k| *k == old).unwrap_or(0);
-            self.asm.op3(Code::VEX_Kandnw_kr_kr_kr, old, mask, old);
-            self.asm.op3(Code::VEX_Korw_kr_kr_kr, old, old, value);
-            self.cached[n] = Some(location);
-            value = old;
-        } else {
-            self.cached
-                .iter_mut()
-                .filter(|c| **c == Some(location))
-                .for_each(|c| *c = None);
-            let k = self.next_predicate(location);
-            self.asm.op2(Code::VEX_Kmovw_kr_km16, k, value);
-            value = k;
-        }
-        // The fixed locations are not written: discarded results have slots of their own.
-        let to = at(PREDS, location.into());
-        self.asm.store(Code::VEX_Kmovw_m16_kr, to, value);
     }
 
     /// The exit to the interpreter at `pc` of the current block.

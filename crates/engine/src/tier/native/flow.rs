@@ -67,7 +67,7 @@ pub struct Flow {
     pub blocks: Vec<Block>,
     /// Whether the blocks at which lanes can wait have numbers.
     pub can_wait: bool,
-    /// The varying slots of 32 and 64 bits: location and shape.
+    /// The varying slots of 32 and 64 bits, and the predicates: location and shape.
     pub slots: Vec<(u32, Slot)>,
     numbers: HashMap<u32, usize>,
     /// Block of each position, from the start of the function.
@@ -170,7 +170,7 @@ impl Flow {
         for pc in range {
             for o in program.operands.of(pc) {
                 let varying = (fixed::END..program.file.block_from).contains(&o.at);
-                if varying && matches!(o.slot, Slot::R32 | Slot::R64) {
+                if varying && matches!(o.slot, Slot::R32 | Slot::R64 | Slot::Pred) {
                     let next = flow.slots.len();
                     let number = *flow.numbers.entry(o.at).or_insert(next);
                     if number == next {
@@ -276,7 +276,13 @@ impl Flow {
         let mut defines = vec![empty.clone(); self.blocks.len()];
         for (n, b) in self.blocks.iter().enumerate() {
             for pc in b.code.clone() {
-                let guarded = program.code[pc as usize].flags & GUARDED != 0;
+                let inst = &program.code[pc as usize];
+                let guarded = inst.flags & GUARDED != 0;
+                if let Some(guard) = self.number(inst.guard)
+                    && !defines[n].contains(guard)
+                {
+                    reads[n].insert(guard);
+                }
                 for o in program.operands.of(pc) {
                     let Some(slot) = self.number(o.at) else {
                         continue;

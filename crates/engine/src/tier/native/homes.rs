@@ -3,12 +3,14 @@
 //! A slot has one home in the whole function. The slots that are used most, weighted by loops, get registers: one for 32-bit
 //! elements, two for 64-bit elements.
 
+use std::cmp::Reverse;
+
 use iced_x86::Register;
 
 use super::addresses::Definition;
 use super::flow::Flow;
 use super::isa::Isa;
-use crate::bytecode::Program;
+use crate::bytecode::{PlacedOperand, Program};
 use crate::semantics::lane::Slot;
 
 /// Vector registers that code may use for anything: those below this number.
@@ -24,8 +26,23 @@ pub enum Home {
     Two(Register, Register),
 }
 
-/// The homes of the slots of a function, by number.
-pub struct Homes(Vec<Home>);
+/// The homes of a function.
+pub struct Homes {
+    /// Those of the slots, by number.
+    slots: Vec<Home>,
+    /// With AVX2: those of the mask registers, if they are not in memory.
+    masks: [Option<Register>; 8],
+}
+
+/// The mask registers that can have homes: those that cache predicates, and scratch.
+const MASKS: [usize; 4] = [5, 6, 7, 3];
+
+/// What can have registers as its home.
+#[derive(Clone, Copy)]
+enum Candidate {
+    Slot(usize),
+    Mask(usize),
+}
 
 /// The vector register with this number.
 pub fn vector(n: u32) -> Register {
@@ -36,6 +53,7 @@ impl Homes {
     /// Assigns homes.
     pub fn new(program: &Program, flow: &Flow, isa: Isa) -> Self {
         let mut weights = vec![0u64; flow.slots.len()];
+        let mut predicates = 0;
         for b in flow.blocks.iter().filter(|b| !b.interpreted) {
             let weight = 8u64.pow(b.depth.min(5));
             for pc in b.code.clone() {
@@ -47,6 +65,9 @@ impl Homes {
                 }
                 let operands = program.operands.of(pc).iter().map(|o| o.at);
                 let root = access.map(|a| a.address.root.slot());
+                let of_predicates = |o: &&PlacedOperand| o.slot == Slot::Pred;
+                predicates +=
+                    weight * program.operands.of(pc).iter().filter(of_predicates).count() as u64;
                 for at in operands.filter(|at| Some(*at) != unread).chain(root) {
                     if let Some(n) = flow.number(at) {
                         weights[n] += weight;
@@ -54,34 +75,55 @@ impl Homes {
                 }
             }
         }
-        let registers = |n: usize| if flow.slots[n].1 == Slot::R64 { 2 } else { 1 };
-        let mut order: Vec<usize> = (0..weights.len()).filter(|&n| weights[n] > 0).collect();
+        let masks = match isa {
+            Isa::Avx2 => &MASKS[..],
+            Isa::Avx512 => &[],
+        };
+        let registers = |c: &Candidate| match c {
+            Candidate::Slot(n) if flow.slots[*n].1 == Slot::R64 => 2,
+            _ => 1,
+        };
+        let slots = (0..weights.len()).filter(|n| flow.slots[*n].1 != Slot::Pred);
+        let slots = slots.map(|n| (weights[n], Candidate::Slot(n)));
+        let masks = masks.iter().map(|k| (predicates / 3, Candidate::Mask(*k)));
+        let mut order: Vec<(u64, Candidate)> = slots.chain(masks).filter(|c| c.0 > 0).collect();
         // Twice the weight per register, so that it stays an integer.
-        order.sort_by_key(|&n| std::cmp::Reverse(2 * weights[n] / registers(n)));
-        let mut homes = vec![Home::Memory; weights.len()];
+        order.sort_by_key(|(weight, c)| Reverse(2 * weight / registers(c)));
+        let mut homes = Self {
+            slots: vec![Home::Memory; weights.len()],
+            masks: [None; 8],
+        };
         let mut used = 0;
-        for n in order {
-            let needed = registers(n) as u32;
+        for (_, candidate) in order {
+            let needed = registers(&candidate) as u32;
             if used + needed > isa.homes() {
                 continue;
             }
             let first = vector(SCRATCH + used);
-            homes[n] = match needed {
-                1 => Home::One(first),
-                _ => Home::Two(first, vector(SCRATCH + used + 1)),
-            };
+            match candidate {
+                Candidate::Mask(k) => homes.masks[k] = Some(Register::YMM0 + SCRATCH + used),
+                Candidate::Slot(n) if needed == 1 => homes.slots[n] = Home::One(first),
+                Candidate::Slot(n) => {
+                    homes.slots[n] = Home::Two(first, vector(SCRATCH + used + 1));
+                }
+            }
             used += needed;
         }
-        Self(homes)
+        homes
+    }
+
+    /// The vector registers of masks.
+    pub fn masks(&self) -> [Option<Register>; 8] {
+        self.masks
     }
 
     /// The home of a slot.
     pub fn of(&self, n: usize) -> Home {
-        self.0[n]
+        self.slots[n]
     }
 
     /// The slots whose homes are registers.
     pub fn in_registers(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.0.len()).filter(|&n| self.0[n] != Home::Memory)
+        (0..self.slots.len()).filter(|&n| self.slots[n] != Home::Memory)
     }
 }

@@ -52,6 +52,10 @@ pub struct Groups {
     list: Vec<Group>,
     /// The group of each access.
     of: HashMap<u32, usize>,
+    /// The position of the last access of each group.
+    last: Vec<u32>,
+    /// For the version and the stride of each root, the last position at which a group is checked.
+    last_checks: HashMap<(usize, u32), u32>,
     /// The checked group whose outcome is in each entry of the context.
     checked: [Option<usize>; GROUPS],
 }
@@ -79,13 +83,17 @@ impl Groups {
                         stride,
                     },
                 };
+                let root = block.addresses.of_access(pc);
+                let root = root.map(|a| (a.address.version, stride));
                 let bytes = i64::from(a.size * a.count);
+                let known = groups.list.len();
                 let n = *open.entry(key).or_insert_with(|| {
                     groups.list.push(Group {
                         offsets: inst.imm..inst.imm + bytes,
                         align: 1,
                         stores: false,
                     });
+                    groups.last.push(pc);
                     groups.list.len() - 1
                 });
                 // One that spans more than a page is rarely allowed as a whole.
@@ -104,6 +112,12 @@ impl Groups {
                     group.align = group.align.max(a.size * a.count);
                     group.stores |= a.store;
                     groups.of.insert(pc, n);
+                    groups.last[n] = pc;
+                }
+                if let Some(root) = root
+                    && (n == known || groups.of.get(&pc) != Some(&n))
+                {
+                    groups.last_checks.insert(root, pc);
                 }
             }
             for o in program.operands.of(pc) {
@@ -116,6 +130,12 @@ impl Groups {
             }
         }
         groups
+    }
+
+    /// Whether code checks an address with the same root and stride after `pc`.
+    pub fn checks_root_after(&self, version: usize, stride: u32, pc: u32) -> bool {
+        let last = self.last_checks.get(&(version, stride));
+        last.is_some_and(|last| *last > pc)
     }
 }
 
@@ -141,29 +161,28 @@ impl<'a> Emitter<'a> {
             return;
         }
         let group = self.groups.of.get(&self.pc).copied();
-        let slot = group.map(|n| n % GROUPS);
-        match group {
-            Some(n) if self.groups.checked[n % GROUPS] == Some(n) => {
-                let slot = n % GROUPS;
-                let patterns = context(offset_of!(NativeContext, patterns) + 4 * slot);
-                self.asm
-                    .mem_imm(Code::Cmp_rm32_imm8, patterns, pattern::EQUAL as i32);
-                self.asm.jump(Code::Ja_rel32_64, slow);
-                self.asm.jump(Code::Je_rel32_64, equal);
-                self.load_host(slot);
+        let checked = group.filter(|n| self.groups.checked[n % GROUPS] == Some(*n));
+        let checked = checked.map(|n| n % GROUPS);
+        if let Some(slot) = checked {
+            let patterns = context(offset_of!(NativeContext, patterns) + 4 * slot);
+            self.asm
+                .mem_imm(Code::Cmp_rm32_imm8, patterns, pattern::EQUAL as i32);
+            self.asm.jump(Code::Ja_rel32_64, slow);
+            self.asm.jump(Code::Je_rel32_64, equal);
+            self.load_host(slot);
+        } else {
+            let alone = Group {
+                offsets: inst.imm..inst.imm + i64::from(a.size * a.count),
+                align: a.size * a.count,
+                stores: a.store,
+            };
+            let kept = group.filter(|n| self.groups.last[*n] > self.pc);
+            let slot = kept.map(|n| n % GROUPS);
+            let of_access = group.map_or(alone, |n| self.groups.list[n].clone());
+            self.check(a, &of_access, slot, equal, slow);
+            if let Some(slot) = slot {
+                self.groups.checked[slot] = kept;
             }
-            _ => {
-                let alone = Group {
-                    offsets: inst.imm..inst.imm + i64::from(a.size * a.count),
-                    align: a.size * a.count,
-                    stores: a.store,
-                };
-                let group = group.map_or(alone, |n| self.groups.list[n].clone());
-                self.check(a, &group, slot, equal, slow);
-            }
-        }
-        if let Some(n) = group {
-            self.groups.checked[n % GROUPS] = Some(n);
         }
         self.consecutive(a);
         self.asm.bind(done);
@@ -171,7 +190,7 @@ impl<'a> Emitter<'a> {
             self.rare(equal, move |e| e.asm.jump(Code::Jmp_rel32_64, slow));
         } else {
             self.rare(equal, move |e| {
-                if let Some(slot) = slot {
+                if let Some(slot) = checked {
                     e.load_host(slot);
                 }
                 e.equal(a);

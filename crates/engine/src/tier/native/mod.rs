@@ -30,6 +30,7 @@ mod lanes;
 mod local;
 mod memory;
 mod packed;
+mod predicates;
 pub mod run;
 mod scattered;
 mod short;

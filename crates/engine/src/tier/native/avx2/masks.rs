@@ -7,12 +7,12 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use super::super::assembler::{Assembler, Mask, Source};
 use super::super::emit::CONTEXT;
 use super::forms::Elements;
-use super::{Operand, T0, T1, T2, half, mask_field, narrowed, ones, vector};
+use super::{Operand, T0, T1, T2, half, mask_field, mask_number, narrowed, ones, vector};
 use crate::run::native_context::{NativeContext, constant};
 
 /// The bit of a mask register in [`Assembler::loaded_masks`].
 fn bit(k: Register) -> u8 {
-    1 << (k as u32 - Register::K0 as u32)
+    1 << mask_number(k)
 }
 
 /// Holds the bits of masks.
@@ -21,25 +21,62 @@ const BITS32: Register = Register::R11D;
 const BITS8: Register = Register::R11L;
 
 impl Assembler {
+    /// Stores the masks that vector registers hold to the fields of the others.
+    pub fn store_mask_registers(&mut self) {
+        for (n, r) in self.mask_registers.into_iter().enumerate() {
+            if let Some(r) = r {
+                let store = Code::VEX_Vmovdqu_ymmm256_ymm;
+                let field = mask_field(Register::K0 + n as u32);
+                self.raw(Instruction::with2(store, field, r));
+            }
+        }
+    }
+
+    /// Loads them again.
+    pub fn load_mask_registers(&mut self) {
+        for (n, r) in self.mask_registers.into_iter().enumerate() {
+            if let Some(r) = r {
+                self.load(r, mask_field(Register::K0 + n as u32));
+            }
+        }
+    }
+
     /// Writes the first temporary register to a mask.
     fn store_in_mask(&mut self, k: Register) {
-        let store = Code::VEX_Vmovdqu_ymmm256_ymm;
-        self.raw(Instruction::with2(store, mask_field(k), T0));
+        match self.mask(k) {
+            Operand::Reg(r) => self.load(r, T0),
+            Operand::Memory(m) => {
+                let store = Code::VEX_Vmovdqu_ymmm256_ymm;
+                self.raw(Instruction::with2(store, m, T0));
+            }
+        }
         self.loaded_masks |= bit(k);
     }
 
     /// Loads a mask to the first temporary register, unless it is there.
     fn mask_in_temporary(&mut self, k: Register) {
         if self.loaded_masks & bit(k) == 0 {
-            self.load(T0, mask_field(k));
+            let mask = self.mask(k);
+            self.load(T0, mask);
             self.loaded_masks = bit(k);
+        }
+    }
+
+    /// A mask in its register or in the first temporary register.
+    fn mask_in_any(&mut self, k: Register) -> Register {
+        match self.mask(k) {
+            Operand::Reg(r) => r,
+            Operand::Memory(_) => {
+                self.mask_in_temporary(k);
+                T0
+            }
         }
     }
 
     /// Loads the bits of a mask.
     pub fn mask_bits(&mut self, to: Register, k: Register) {
-        self.mask_in_temporary(k);
-        self.raw2(Code::VEX_Vmovmskps_r32_ymm, to, T0);
+        let from = self.mask_in_any(k);
+        self.raw2(Code::VEX_Vmovmskps_r32_ymm, to, from);
     }
 
     /// Expands the bits in the low byte of the scalar temporary register to a mask.
@@ -83,20 +120,28 @@ impl Assembler {
             }
             // The masks of 16 and of 8 lanes that the translation tests have 8 and 4 lanes here.
             (Code::VEX_Kortestw_kr_kr, Source::Reg(a)) if a == d => {
-                self.mask_in_temporary(a);
-                self.raw(Instruction::with2(Code::VEX_Vptest_ymm_ymmm256, T0, ones()));
+                let lanes = self.mask_in_any(a);
+                let code = Code::VEX_Vptest_ymm_ymmm256;
+                self.raw(Instruction::with2(code, lanes, ones()));
             }
             (Code::VEX_Kortestb_kr_kr, Source::Reg(a)) if a == d => {
-                self.mask_in_temporary(a);
+                let lanes = half(self.mask_in_any(a));
                 let code = Code::VEX_Vptest_xmm_xmmm128;
-                self.raw(Instruction::with2(code, half(T0), ones()));
+                self.raw(Instruction::with2(code, lanes, ones()));
             }
             // The translation shifts masks by the lanes of half a chunk.
             (Code::VEX_Kshiftrw_kr_kr_imm8, Source::Reg(a)) if imm == Some(8) => {
-                let mut upper = mask_field(a);
-                upper.displacement += 16;
-                let load = Code::VEX_Vmovdqu_xmm_xmmm128;
-                self.raw(Instruction::with2(load, half(T0), upper));
+                match self.mask(a) {
+                    Operand::Reg(r) => {
+                        let extract = Code::VEX_Vextracti128_xmmm128_ymm_imm8;
+                        self.raw(Instruction::with3(extract, half(T0), r, 1));
+                    }
+                    Operand::Memory(mut upper) => {
+                        upper.displacement += 16;
+                        let load = Code::VEX_Vmovdqu_xmm_xmmm128;
+                        self.raw(Instruction::with2(load, half(T0), upper));
+                    }
+                }
                 self.store_in_mask(d);
             }
             (Code::VEX_Kshiftrw_kr_kr_imm8, Source::Reg(a)) if imm == Some(0) => {
@@ -123,15 +168,28 @@ impl Assembler {
                 // The first source is the upper half.
                 self.mask_in_temporary(b);
                 let insert = Code::VEX_Vinserti128_ymm_ymm_xmmm128_imm8;
-                let upper = mask_field(a);
-                self.raw(Instruction::with4(insert, T0, T0, upper, 1));
+                match self.mask(a) {
+                    Operand::Reg(r) => {
+                        self.raw(Instruction::with4(insert, T0, T0, half(r), 1));
+                    }
+                    Operand::Memory(upper) => {
+                        self.raw(Instruction::with4(insert, T0, T0, upper, 1));
+                    }
+                }
                 self.store_in_mask(d);
                 return;
             }
             _ => return self.no_counterpart(code),
         };
+        // The source that has just been computed comes first, if the order does not matter.
+        let (a, b) =
+            match self.loaded_masks & bit(b) != 0 && code != Code::VEX_Vpandn_ymm_ymm_ymmm256 {
+                true => (b, a),
+                false => (a, b),
+            };
+        let b = self.mask(b);
         self.mask_in_temporary(a);
-        self.raw3(code, T0, T0, mask_field(b));
+        self.raw3(code, T0, T0, b);
         self.store_in_mask(d);
     }
 
