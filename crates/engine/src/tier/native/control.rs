@@ -11,6 +11,7 @@ use std::mem::offset_of;
 use iced_x86::{Code, MemoryOperand, Register};
 
 use super::assembler::{Label, Mask, Source, at};
+use super::conditional::is_short;
 use super::emit::{
     CONTEXT, Emitter, ExitStub, GUARD, INDICES, Lanes, MASK, PENDING, PREDS, REGS32, REGS64,
     RUNNING, RUNNING_UPPER, context,
@@ -246,13 +247,12 @@ impl<'a> Emitter<'a> {
         let lanes = Source::Memory(at(Register::RDX, offset_of!(Chunk, lanes) as i64));
         self.asm.op2(Code::VEX_Kmovd_kr_km32, RUNNING, lanes);
         self.upper_lanes();
-        self.asm
-            .op2(Code::Xor_r32_rm32, Register::R15D, Register::R15D);
+        self.clear_waiting();
         self.asm.jump(Code::Jmp_rel32_64, body);
         entry
     }
 
-    fn upper_lanes(&mut self) {
+    pub fn upper_lanes(&mut self) {
         let shift = Code::VEX_Kshiftrw_kr_kr_imm8;
         self.asm
             .op2_imm(shift, RUNNING_UPPER, RUNNING, 8, Mask::None);
@@ -279,7 +279,7 @@ impl<'a> Emitter<'a> {
         bodies
     }
 
-    fn block(&mut self, n: usize) {
+    pub fn block(&mut self, n: usize) {
         let flow = self.flow;
         let b = &flow.blocks[n];
         if b.interpreted {
@@ -400,10 +400,16 @@ impl<'a> Emitter<'a> {
         self.cold.push(Box::new(move |e| {
             (e.block, e.masked, e.lanes) = (n, true, Lanes::Running);
             e.asm.bind(diverge);
-            e.asm
-                .op2(Code::Xor_r32_rm32, Register::R15D, Register::R15D);
-            e.asm.op2(Code::VEX_Kmovw_kr_km16, MASK, p);
+            let short = is_short(e.program, e.flow, n, target);
+            if short && negated {
+                return e.short_conditional(n, target, p);
+            }
             e.asm.op2(Code::VEX_Knotw_kr_kr, GUARD, p);
+            if short {
+                return e.short_conditional(n, target, GUARD);
+            }
+            e.clear_waiting();
+            e.asm.op2(Code::VEX_Kmovw_kr_km16, MASK, p);
             let (taken, rest) = if negated {
                 (GUARD, MASK)
             } else {
@@ -439,8 +445,14 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// No lanes wait at any block.
+    pub fn clear_waiting(&mut self) {
+        self.asm
+            .op2(Code::Xor_r32_rm32, Register::R15D, Register::R15D);
+    }
+
     /// Lets lanes wait at a block.
-    fn wait(&mut self, block: usize, lanes: Register) {
+    pub fn wait(&mut self, block: usize, lanes: Register) {
         let Some(number) = self.flow.blocks[block].waiting else {
             return;
         };
@@ -575,6 +587,7 @@ impl<'a> Emitter<'a> {
             }
             if stub.masked {
                 self.compute_for_exit(pc, |_| true);
+                self.let_others_wait(stub.others);
                 self.asm
                     .op_imm(Code::Mov_r32_imm32, Register::EAX, pc as i32);
                 let to = self.masked_exit;

@@ -74,6 +74,8 @@ pub struct ExitStub {
     pub pc: u32,
     /// Whether the chunk waits there for its peer, if that still runs.
     pub suspends: bool,
+    /// The block at which the lanes wait that do not run, in [short conditional code](super::conditional).
+    pub others: Option<usize>,
 }
 
 /// Emits code that is rarely executed.
@@ -97,6 +99,8 @@ pub struct Emitter<'a> {
     pub pc: u32,
     /// The lanes that the instruction writes.
     pub lanes: Lanes,
+    /// In [short conditional code](super::conditional): the block at which the other lanes go on.
+    pub others: Option<usize>,
     /// Slots whose elements may be NaNs that are not canonical.
     pub raw_nans: BTreeSet<u32>,
     /// Addresses that have been checked in the block.
@@ -172,6 +176,7 @@ impl<'a> Emitter<'a> {
             block: 0,
             pc: 0,
             lanes: Lanes::All,
+            others: None,
             raw_nans: BTreeSet::new(),
             groups: Groups::default(),
             roots: Roots::default(),
@@ -199,7 +204,7 @@ impl<'a> Emitter<'a> {
     /// Forgets what is known inside a block.
     pub fn begin_block(&mut self, block: usize) {
         self.block = block;
-        self.predicates.clear();
+        self.predicates = Predicates::default();
         self.raw_nans.clear();
         self.groups = Groups::of_block(self.program, &self.flow.blocks[block]);
         self.roots = Roots::default();
@@ -372,6 +377,7 @@ impl<'a> Emitter<'a> {
             block: self.block,
             pc,
             suspends: false,
+            others: self.others,
         });
         label
     }

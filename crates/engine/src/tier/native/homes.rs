@@ -8,9 +8,10 @@ use std::cmp::Reverse;
 use iced_x86::Register;
 
 use super::addresses::Definition;
-use super::flow::Flow;
+use super::conditional::is_short;
+use super::flow::{Block, Flow};
 use super::isa::Isa;
-use crate::bytecode::{PlacedOperand, Program};
+use crate::bytecode::Program;
 use crate::semantics::lane::Slot;
 
 /// Vector registers that code may use for anything: those below this number.
@@ -34,8 +35,9 @@ pub struct Homes {
     masks: [Option<Register>; 8],
 }
 
-/// The mask registers that can have homes: those that cache predicates, and scratch.
-const MASKS: [usize; 4] = [5, 6, 7, 3];
+/// The mask registers that can have homes: those that cache predicates, scratch, and the lanes that run.
+const MASKS: [usize; 5] = [5, 6, 7, 3, RUNNING];
+const RUNNING: usize = 1;
 
 /// What can have registers as its home.
 #[derive(Clone, Copy)]
@@ -49,32 +51,62 @@ pub fn vector(n: u32) -> Register {
     Register::ZMM0 + n
 }
 
+/// How often code accesses what can have a register, about.
+struct Weights {
+    slots: Vec<u64>,
+    /// All predicates.
+    predicates: u64,
+    /// The lanes that run, in conditional code.
+    running: u64,
+}
+
+impl Weights {
+    fn new(program: &Program, flow: &Flow) -> Self {
+        let mut weights = Self {
+            slots: vec![0; flow.slots.len()],
+            predicates: 0,
+            running: 0,
+        };
+        for (n, b) in flow.blocks.iter().enumerate() {
+            if b.interpreted {
+                continue;
+            }
+            let weight = 8u64.pow(b.depth.min(5));
+            b.code
+                .clone()
+                .for_each(|pc| weights.add(program, flow, b, pc, weight));
+            if let Some(branch) = flow.branch(program, n)
+                && is_short(program, flow, n, flow.block_at(branch.target))
+            {
+                weights.running += weight * flow.blocks[n + 1].code.len() as u64;
+            }
+        }
+        weights
+    }
+
+    fn add(&mut self, program: &Program, flow: &Flow, block: &Block, pc: u32, weight: u64) {
+        if let Some(Definition::Deferred) = block.addresses.definition(pc) {
+            return;
+        }
+        let access = block.addresses.of_access(pc);
+        let deferred = access.is_some_and(|a| a.deferred.is_some());
+        let unread = deferred.then_some(program.code[pc as usize].args.src[0]);
+        let root = access.map(|a| a.address.root.slot());
+        let operands = program.operands.of(pc).iter().map(|o| o.at);
+        for at in operands.filter(|at| Some(*at) != unread).chain(root) {
+            match flow.number(at) {
+                Some(n) if flow.slots[n].1 == Slot::Pred => self.predicates += weight,
+                Some(n) => self.slots[n] += weight,
+                None => {}
+            }
+        }
+    }
+}
+
 impl Homes {
     /// Assigns homes.
     pub fn new(program: &Program, flow: &Flow, isa: Isa) -> Self {
-        let mut weights = vec![0u64; flow.slots.len()];
-        let mut predicates = 0;
-        for b in flow.blocks.iter().filter(|b| !b.interpreted) {
-            let weight = 8u64.pow(b.depth.min(5));
-            for pc in b.code.clone() {
-                let access = b.addresses.of_access(pc);
-                let deferred = access.is_some_and(|a| a.deferred.is_some());
-                let unread = deferred.then_some(program.code[pc as usize].args.src[0]);
-                if matches!(b.addresses.definition(pc), Some(Definition::Deferred)) {
-                    continue;
-                }
-                let operands = program.operands.of(pc).iter().map(|o| o.at);
-                let root = access.map(|a| a.address.root.slot());
-                let of_predicates = |o: &&PlacedOperand| o.slot == Slot::Pred;
-                predicates +=
-                    weight * program.operands.of(pc).iter().filter(of_predicates).count() as u64;
-                for at in operands.filter(|at| Some(*at) != unread).chain(root) {
-                    if let Some(n) = flow.number(at) {
-                        weights[n] += weight;
-                    }
-                }
-            }
-        }
+        let weights = Weights::new(program, flow);
         let masks = match isa {
             Isa::Avx2 => &MASKS[..],
             Isa::Avx512 => &[],
@@ -83,14 +115,17 @@ impl Homes {
             Candidate::Slot(n) if flow.slots[*n].1 == Slot::R64 => 2,
             _ => 1,
         };
-        let slots = (0..weights.len()).filter(|n| flow.slots[*n].1 != Slot::Pred);
-        let slots = slots.map(|n| (weights[n], Candidate::Slot(n)));
-        let masks = masks.iter().map(|k| (predicates / 3, Candidate::Mask(*k)));
+        let slots = weights.slots.iter().enumerate();
+        let slots = slots.map(|(n, weight)| (*weight, Candidate::Slot(n)));
+        let masks = masks.iter().map(|&k| match k {
+            RUNNING => (weights.running, Candidate::Mask(k)),
+            _ => (weights.predicates / 3, Candidate::Mask(k)),
+        });
         let mut order: Vec<(u64, Candidate)> = slots.chain(masks).filter(|c| c.0 > 0).collect();
         // Twice the weight per register, so that it stays an integer.
         order.sort_by_key(|(weight, c)| Reverse(2 * weight / registers(c)));
         let mut homes = Self {
-            slots: vec![Home::Memory; weights.len()],
+            slots: vec![Home::Memory; weights.slots.len()],
             masks: [None; 8],
         };
         let mut used = 0;

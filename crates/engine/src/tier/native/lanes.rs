@@ -324,13 +324,10 @@ impl Emitter<'_> {
 
     /// Emits behind the blocks: executes the current instruction in the engine, and goes back to `done`.
     pub fn engine_instead(&mut self, slow: super::assembler::Label, done: super::assembler::Label) {
-        let (block, pc, masked, lanes) = (self.block, self.pc, self.masked, self.lanes);
-        self.cold.push(Box::new(move |e| {
-            (e.block, e.pc, e.masked, e.lanes) = (block, pc, masked, lanes);
-            e.asm.bind(slow);
+        self.rare(slow, move |e| {
             e.call_engine();
             e.asm.jump(Code::Jmp_rel32_64, done);
-        }));
+        });
     }
 
     /// `selp`.

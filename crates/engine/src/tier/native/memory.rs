@@ -224,11 +224,14 @@ impl<'a> Emitter<'a> {
 
     /// Emits code behind the blocks, with the current instruction as context.
     pub fn rare(&mut self, label: Label, f: impl FnOnce(&mut Emitter<'a>) + 'a) {
-        let (block, pc, masked, lanes) = (self.block, self.pc, self.masked, self.lanes);
+        let (block, pc, masked) = (self.block, self.pc, self.masked);
+        let (lanes, others) = (self.lanes, self.others);
         self.cold.push(Box::new(move |e| {
-            (e.block, e.pc, e.masked, e.lanes) = (block, pc, masked, lanes);
+            (e.block, e.pc, e.masked) = (block, pc, masked);
+            (e.lanes, e.others) = (lanes, others);
             e.asm.bind(label);
             f(e);
+            e.others = None;
         }));
     }
 

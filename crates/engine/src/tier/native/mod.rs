@@ -16,6 +16,7 @@ mod bits;
 mod checks;
 mod collective;
 mod compare;
+mod conditional;
 mod control;
 mod convert;
 mod deferred;

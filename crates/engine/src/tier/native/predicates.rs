@@ -32,11 +32,6 @@ pub struct Predicates {
 pub type Dirty = Vec<(u32, Register)>;
 
 impl Predicates {
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        self.entries = [None; CACHED.len()];
-    }
-
     /// Those that are not in the register file.
     pub fn dirty(&self) -> Dirty {
         let entries = self.entries.iter().zip(CACHED);
