@@ -69,6 +69,8 @@ pub struct NativeContext {
     pub of_four: [[u32; CHUNK]; 4],
     /// For each element of two, where it is in two registers of vectors of two 64-bit elements.
     pub of_two: [[u64; CHUNK / 2]; 2],
+    /// Vectors of roots of addresses whose slots have been written.
+    pub saved_roots: [[u64; CHUNK]; SAVED_ROOTS],
     /// For each lane, where its 32-bit element begins in its group of 16 bytes, in each byte.
     pub byte_bases: [[u8; 4]; CHUNK],
     /// Addresses of the lanes of an atomic.
@@ -107,8 +109,6 @@ pub struct NativeContext {
     pub root_firsts: [u64; ROOTS],
     /// For each compared root, its [`pattern`], whether accesses are allowed or not.
     pub root_patterns: [u32; ROOTS],
-    /// Vectors of roots whose slots have been written.
-    pub saved_roots: [[u64; CHUNK]; SAVED_ROOTS],
     /// Shared memory of the block.
     pub shared: *mut u8,
     /// Bytes of shared memory.

@@ -295,11 +295,15 @@ impl<'a> Emitter<'a> {
         for pc in b.code.clone() {
             self.before_instruction(pc);
             self.begin_instruction(pc);
+            let inst = self.inst();
+            if inst.kind == InstKind::Bra && inst.flags & GUARDED != 0 {
+                // Where the interpreter executes the branch, no register is replaced any more.
+                self.predicate(inst.guard);
+            }
             let dirty = self.predicates.dirty();
             if !dirty.is_empty() {
                 self.dirty_predicates.insert((self.masked, pc), dirty);
             }
-            let inst = self.inst();
             if inst.kind == InstKind::Bra {
                 branch = Some(inst);
             } else if self.defines_address() {

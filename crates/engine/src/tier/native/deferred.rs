@@ -112,7 +112,7 @@ impl Emitter<'_> {
         for (n, from) in halves.into_iter().enumerate() {
             let from = self.in_register(from, 0);
             if let Source::Memory(to) = saved(to, bytes * n as i64) {
-                let store = Code::EVEX_Vmovdqa32_zmmm512_k1z_zmm;
+                let store = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
                 self.asm.store(store, to, from);
             }
         }

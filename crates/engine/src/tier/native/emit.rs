@@ -13,7 +13,7 @@
 //! | `zmm6` to `zmm31` | [homes](super::homes); fewer with [AVX2](super::avx2) |
 //! | `k1`, `k2` | the lanes that run, and those of the upper half, in masked code |
 //! | `k3`, `k4` | scratch; `k4` is the guard of the instruction |
-//! | `k5` to `k7` | predicates that the block has read or written |
+//! | `k5` to `k7` | [predicates](super::predicates) that the block has read or written |
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem::offset_of;

@@ -103,6 +103,23 @@ fn many_branch_targets() {
 }
 
 #[test]
+fn predicates_and_many_branch_targets() {
+    // Each branch uses a predicate of another block, while all registers of predicates have later ones.
+    let mut body = String::from("setp.gt.u32 %p0, %v, 50;\n");
+    for n in 0..70 {
+        let (guard, not) = (n % 3 * 7 % 5, if n % 2 == 0 { "!" } else { "" });
+        let _ = writeln!(
+            body,
+            "add.u32 %r1, %r0, {n}; and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; setp.lt.u32 %p2, %r1, %v; and.b32 %r3, %v, 3;
+            setp.ne.u32 %p3, %r3, 1; @%p2 add.u32 %r0, %r0, 3; setp.gt.u32 %p4, %r1, 9; @{not}%p{guard} bra L{n};
+            selp.u32 %r4, 5, 2, %p3; mad.lo.u32 %r0, %r0, 3, %r4; xor.pred %p0, %p1, %p4;
+            L{n}: selp.u32 %r4, 1, 7, %p1; @%p3 xor.b32 %r0, %r0, %r4; @%p2 add.u32 %r0, %r0, 9; @%p4 add.u32 %r0, %r0, 2;"
+        );
+    }
+    check("", &body, 99);
+}
+
+#[test]
 fn barriers_in_loops() {
     check(
         "",
