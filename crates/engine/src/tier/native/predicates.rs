@@ -15,7 +15,7 @@ const CACHED: [Register; 3] = [Register::K5, Register::K6, Register::K7];
 
 /// A predicate in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct CachedPredicate {
     location: u32,
     /// Whether the register file has an older value. In masked code, the register has only the lanes that run then.
     dirty: bool,
@@ -24,7 +24,7 @@ struct Entry {
 /// The predicates in registers.
 #[derive(Default)]
 pub struct Predicates {
-    entries: [Option<Entry>; CACHED.len()],
+    entries: [Option<CachedPredicate>; CACHED.len()],
     next: usize,
 }
 
@@ -43,7 +43,7 @@ impl Predicates {
 impl Emitter<'_> {
     /// A predicate in a mask register. Two calls for one instruction return registers that do not replace each other.
     pub fn predicate(&mut self, location: u32) -> Register {
-        let of_location = |e: &Option<Entry>| e.is_some_and(|e| e.location == location);
+        let of_location = |e: &Option<CachedPredicate>| e.is_some_and(|e| e.location == location);
         let cached = self.predicates.entries.iter().position(of_location);
         if let Some(n) = cached {
             if self.predicates.next == n {
@@ -67,7 +67,7 @@ impl Emitter<'_> {
         {
             self.store_predicate(e.location, CACHED[n]);
         }
-        self.predicates.entries[n] = Some(Entry { location, dirty });
+        self.predicates.entries[n] = Some(CachedPredicate { location, dirty });
         n
     }
 
@@ -95,7 +95,7 @@ impl Emitter<'_> {
         // Code for one collective ends in several places, and what is at a fixed location is read without being an operand.
         let at_once = location < fixed::END || self.flow.blocks[self.block].collective;
         let dirty = !at_once;
-        self.predicates.entries[n] = Some(Entry { location, dirty });
+        self.predicates.entries[n] = Some(CachedPredicate { location, dirty });
         if at_once {
             self.store_predicate(location, CACHED[n]);
         }
@@ -112,7 +112,7 @@ impl Emitter<'_> {
             let number = flow.number(e.location);
             if e.dirty && number.is_none_or(|number| live.contains(number)) {
                 self.store_predicate(e.location, k);
-                self.predicates.entries[n] = Some(Entry { dirty: false, ..e });
+                self.predicates.entries[n] = Some(CachedPredicate { dirty: false, ..e });
             }
         }
     }

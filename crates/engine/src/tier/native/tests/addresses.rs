@@ -63,14 +63,14 @@ const ANY: Range = Range {
 
 /// What is known of the registers. Pointers are relative to the buffer.
 #[derive(Clone)]
-struct State {
+struct Registers {
     indices: [Range; INDICES],
     /// Values, and whether they are pointers.
     addresses: [(Range, bool); ADDRESSES],
 }
 
-impl State {
-    fn join(&self, o: &State) -> Option<State> {
+impl Registers {
+    fn join(&self, o: &Registers) -> Option<Registers> {
         let mut joined = self.clone();
         for (a, b) in joined.indices.iter_mut().zip(&o.indices) {
             *a = a.join(*b);
@@ -176,7 +176,7 @@ impl Op {
     }
 
     /// What is known afterwards; `None` if an index overflows, or if a load is not allowed.
-    fn apply(self, s: &State) -> Option<State> {
+    fn apply(self, s: &Registers) -> Option<Registers> {
         let mut to = s.clone();
         let load = |y: usize, offset: i64, bytes: i64| {
             let (range, pointer) = s.addresses[y];
@@ -265,7 +265,7 @@ impl Op {
 }
 
 /// Adds pseudo-random instructions that are allowed in `state`, in blocks and loops.
-fn generate(random: &mut Random, text: &mut String, mut state: State) {
+fn generate(random: &mut Random, text: &mut String, mut state: Registers) {
     for part in 0..random.below(6) + 2 {
         let mut ops = Vec::new();
         // What is known before the first, after the first, and so on.
@@ -281,7 +281,7 @@ fn generate(random: &mut Random, text: &mut String, mut state: State) {
                 }
             }
         }
-        let step = |s: &State| {
+        let step = |s: &Registers| {
             ops.iter().try_fold(s.clone(), |s, (op, guard)| {
                 let next = op.apply(&s)?;
                 if *guard { s.join(&next) } else { Some(next) }
@@ -351,7 +351,7 @@ fn random_computations() {
             high,
             align: 1,
         };
-        let state = State {
+        let state = Registers {
             indices: [range(2 * BLOCK as i64); INDICES],
             addresses: [(range(8 * BLOCK as i64).times(4), false); ADDRESSES],
         };
