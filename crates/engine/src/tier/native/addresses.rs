@@ -14,7 +14,7 @@ use crate::run::native_context::SAVED_ROOTS;
 use crate::semantics::lane::{IntegerOp, Slot, VectorOp};
 
 /// What differs between the lanes of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Root {
     /// A 32-bit slot, extended to 64 bits, times two to the power of `shift`.
     Index {
@@ -65,8 +65,8 @@ impl Address {
         sum
     }
 
-    /// Whether the value is computed from the slot that it is written to.
-    fn updates(&self, slot: u32) -> bool {
+    /// Whether the root is in this slot now.
+    fn reads_root_from(&self, slot: u32) -> bool {
         self.saved.is_none() && self.root.slot() == slot
     }
 }
@@ -77,7 +77,7 @@ pub type Holder = (u32, Address);
 /// What code does before an instruction.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Saves a root whose slot the instruction writes.
+    /// Saves the slot of a root, which the instruction writes.
     Save(Root, usize),
     /// Computes the vector of a slot.
     Compute(Holder),
@@ -109,7 +109,7 @@ pub struct BlockAddresses {
     before: HashMap<u32, Vec<Step>>,
     /// What is computed at the end of the block, before its branch.
     pub at_end: Vec<Holder>,
-    /// From each position on where they change, the slots whose vectors are deferred.
+    /// The slots whose vectors are deferred: each entry is valid from its position to that of the next one.
     deferred: Vec<(u32, Vec<Holder>)>,
 }
 
@@ -169,7 +169,7 @@ struct Analysis<'a> {
     events: HashMap<u32, Vec<Event>>,
     known: BTreeMap<u32, Known>,
     /// The version of each root whose slot still has its value.
-    current: HashMap<Root, usize>,
+    current: BTreeMap<Root, usize>,
     versions: usize,
     result: BlockAddresses,
 }
@@ -198,7 +198,7 @@ impl<'a> Analysis<'a> {
             block,
             events,
             known: BTreeMap::new(),
-            current: HashMap::new(),
+            current: BTreeMap::new(),
             versions: 0,
             result: BlockAddresses::default(),
         }
@@ -375,14 +375,14 @@ impl<'a> Analysis<'a> {
                 break;
             }
         }
-        if address.updates(slot) {
+        if address.reads_root_from(slot) {
             // The slot keeps the root until the end of the block.
             return reads == 0;
         }
-        let is_root = |(other, k): (&u32, &Known)| {
-            *other != slot && k.address.updates(slot) && self.is_needed(*other, pc)
+        let depends_on_slot = |(other, k): (&u32, &Known)| {
+            *other != slot && k.address.reads_root_from(slot) && self.is_needed(*other, pc)
         };
-        if self.known.iter().any(is_root) {
+        if self.known.iter().any(depends_on_slot) {
             return false;
         }
         let root_is_written = || self.events_after(root, pc).iter().any(|e| e.writes);
@@ -404,35 +404,36 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Prepares that the instruction at `pc` writes a slot: saves the root that it holds, or computes what depends on it.
+    /// Prepares that the instruction at `pc` writes a slot: saves the roots that it holds, or computes what depends on them.
     fn overwrite(&mut self, pc: u32, slot: u32) {
         self.known.remove(&slot);
-        let lost: Vec<Root> = (self.current.keys().copied())
-            .filter(|r| r.slot() == slot)
+        let of_slot = |(root, _): &(&Root, &usize)| root.slot() == slot;
+        let lost: BTreeMap<Root, usize> = (self.current.iter().filter(of_slot))
+            .map(|(root, version)| (*root, *version))
             .collect();
-        for root in lost {
-            let Some(version) = self.current.remove(&root) else {
-                continue;
-            };
-            let dependent: Vec<u32> = (self.known.iter())
-                .filter(|(_, k)| k.address.version == version)
-                .map(|(slot, _)| *slot)
-                .collect();
-            let is_needed = |d: &u32| self.known[d].deferred && self.is_needed(*d, pc);
-            let needed: Vec<u32> = dependent.iter().copied().filter(is_needed).collect();
-            match self.free_saved_root() {
-                Some(to) if !needed.is_empty() => {
-                    self.step(pc, Step::Save(root, to));
-                    for d in dependent {
-                        if let Some(k) = self.known.get_mut(&d) {
-                            k.address.saved = Some(to);
-                        }
+        self.current.retain(|root, _| root.slot() != slot);
+        let Some(root) = lost.keys().next().copied() else {
+            return;
+        };
+        let depends = |k: &Known| lost.values().any(|version| *version == k.address.version);
+        let dependent: Vec<u32> = (self.known.iter())
+            .filter(|(_, k)| depends(k))
+            .map(|(slot, _)| *slot)
+            .collect();
+        let is_needed = |d: &u32| self.known[d].deferred && self.is_needed(*d, pc);
+        let needed: Vec<u32> = dependent.iter().copied().filter(is_needed).collect();
+        match self.free_saved_root() {
+            Some(to) if !needed.is_empty() => {
+                self.step(pc, Step::Save(root, to));
+                for d in dependent {
+                    if let Some(k) = self.known.get_mut(&d) {
+                        k.address.saved = Some(to);
                     }
                 }
-                _ => {
-                    needed.into_iter().for_each(|d| self.compute(pc, d));
-                    self.known.retain(|d, _| !dependent.contains(d));
-                }
+            }
+            _ => {
+                needed.into_iter().for_each(|d| self.compute(pc, d));
+                self.known.retain(|d, _| !dependent.contains(d));
             }
         }
     }
@@ -502,7 +503,7 @@ impl<'a> Analysis<'a> {
             .filter(|(_, k)| k.deferred)
             .map(|(slot, k)| (*slot, k.address.clone()))
             .collect();
-        holders.sort_by_key(|(slot, address)| address.updates(*slot));
+        holders.sort_by_key(|(slot, address)| address.reads_root_from(*slot));
         if self.result.deferred.last().map(|(_, h)| h) != Some(&holders) {
             self.result.deferred.push((pc, holders));
         }
@@ -518,7 +519,7 @@ impl<'a> Analysis<'a> {
             .filter(|(slot, k)| k.deferred && self.is_live_at_end(**slot))
             .map(|(slot, k)| (*slot, k.address.clone()))
             .collect();
-        at_end.sort_by_key(|(slot, address)| address.updates(*slot));
+        at_end.sort_by_key(|(slot, address)| address.reads_root_from(*slot));
         self.result.at_end = at_end;
         self.result
             .deferred

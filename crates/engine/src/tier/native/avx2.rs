@@ -1,8 +1,8 @@
 //! AVX2: emits other instructions for those of AVX-512.
 //!
 //! The translation selects instructions of AVX-512, with 16 lanes and mask registers. Here each becomes instructions of AVX2 for
-//! 8 lanes: a register of 512 bits is one of 256 bits, one of 256 bits is one of 128 bits, and so on. Mask registers live in the
-//! [context](NativeContext::masks), with 32 bits for each lane. An instruction under a mask computes its result in a temporary
+//! 8 lanes: a register of 512 bits is one of 256 bits, one of 256 bits is one of 128 bits, and so on. Mask registers are in the
+//! [context](NativeContext::masks) or in [vector registers](super::homes), with 32 bits for each lane. An instruction under a mask computes its result in a temporary
 //! register, and blends it into the destination.
 //!
 //! Three vector registers and four scalar registers are temporary; the translation does not use them. An instruction that has no

@@ -1,4 +1,4 @@
-//! Checks of the addresses of loads and stores: how they lie to each other, and whether the access is allowed.
+//! Checks of the addresses of loads and stores: whether they are consecutive or equal in the lanes, and allowed.
 
 use std::mem::offset_of;
 

@@ -1,4 +1,4 @@
-//! Short conditional code: the instructions that a branch skips, when a part of the lanes takes it.
+//! If-conversion: a block that a branch skips is executed under a mask, when a part of the lanes takes the branch.
 //!
 //! Code for all lanes executes them for the lanes that do not branch, and goes on with all lanes: nothing waits, and nothing is merged.
 

@@ -27,7 +27,7 @@ fn waiting(number: u8) -> MemoryOperand {
     context(offset_of!(NativeContext, waiting) + 2 * usize::from(number))
 }
 
-/// The lanes that wait at a block, at the end of a block, where no predicate is cached any more.
+/// The lanes that wait at a block, at the end of a block, where no predicate is read from its register any more.
 const MASK_OF_WAITING: Register = Register::K5;
 
 const CALLEE_SAVED: [Register; 6] = [

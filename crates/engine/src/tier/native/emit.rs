@@ -8,11 +8,10 @@
 //! | `rbp` | thread indices of the chunk |
 //! | `r14` | [`NativeContext`] |
 //! | `r15` | the blocks at which lanes wait, in masked code |
-//! | `zmm0` to `zmm4` | scratch |
-//! | `zmm5` | the destination, if its home is the register file |
+//! | `zmm0` to `zmm5` | scratch; `zmm5` is the destination, if its home is the register file |
 //! | `zmm6` to `zmm31` | [homes](super::homes); fewer with [AVX2](super::avx2) |
 //! | `k1`, `k2` | the lanes that run, and those of the upper half, in masked code |
-//! | `k3`, `k4` | scratch; `k4` is the guard of the instruction |
+//! | `k0`, `k3`, `k4` | scratch; `k4` is the guard of the instruction |
 //! | `k5` to `k7` | [predicates](super::predicates) that the block has read or written |
 
 use std::collections::{BTreeSet, HashMap};
@@ -109,7 +108,7 @@ pub struct Emitter<'a> {
     pub roots: Roots,
     /// The predicates in mask registers.
     pub predicates: Predicates,
-    /// In masked code and in code for all lanes: the predicates that are not in the register file, by position.
+    /// The predicates that are not in the register file, by whether code is masked, and position.
     pub dirty_predicates: HashMap<(bool, u32), Dirty>,
     /// Exits to the interpreter.
     pub stubs: Vec<ExitStub>,

@@ -36,8 +36,8 @@ pub struct Homes {
 }
 
 /// The mask registers that can have homes: those that cache predicates, scratch, and the lanes that run.
-const MASKS: [usize; 5] = [5, 6, 7, 3, RUNNING];
-const RUNNING: usize = 1;
+const MASKS: [usize; 5] = [5, 6, 7, 3, RUNNING_LANES];
+const RUNNING_LANES: usize = 1;
 
 /// What can have registers as its home.
 #[derive(Clone, Copy)]
@@ -118,7 +118,7 @@ impl Homes {
         let slots = weights.slots.iter().enumerate();
         let slots = slots.map(|(n, weight)| (*weight, Candidate::Slot(n)));
         let masks = masks.iter().map(|&k| match k {
-            RUNNING => (weights.running, Candidate::Mask(k)),
+            RUNNING_LANES => (weights.running, Candidate::Mask(k)),
             _ => (weights.predicates / 3, Candidate::Mask(k)),
         });
         let mut order: Vec<(u64, Candidate)> = slots.chain(masks).filter(|c| c.0 > 0).collect();

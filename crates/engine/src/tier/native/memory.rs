@@ -27,7 +27,7 @@ enum Key {
         uniforms: Vec<u32>,
         stride: u32,
     },
-    /// Of shared memory.
+    /// Without a known address: the slots of the instruction.
     Slot {
         base: u32,
         uniform: u32,

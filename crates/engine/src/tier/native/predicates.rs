@@ -92,7 +92,7 @@ impl Emitter<'_> {
                 n
             }
         };
-        // Code for one collective ends in several places, and what is at a fixed location is read without being an operand.
+        // Code for one collective ends in several places. The carry flag, at a fixed location, is not among the operands.
         let at_once = location < fixed::END || self.flow.blocks[self.block].collective;
         let dirty = !at_once;
         self.predicates.entries[n] = Some(CachedPredicate { location, dirty });
@@ -124,7 +124,7 @@ impl Emitter<'_> {
             self.asm.store(Code::VEX_Kmovw_m16_kr, to, k);
             return;
         }
-        let (bits, running, old) = (Register::R8D, Register::R9D, Register::R10D);
+        let (bits, running, old) = (Register::R8D, Register::EDX, Register::ESI);
         let (load, store, low) = match self.asm.isa {
             Isa::Avx512 => (Code::Movzx_r32_rm16, Code::Mov_rm16_r16, Register::R8W),
             Isa::Avx2 => (Code::Movzx_r32_rm8, Code::Mov_rm8_r8, Register::R8L),

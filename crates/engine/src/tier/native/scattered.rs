@@ -373,7 +373,7 @@ impl Emitter<'_> {
         asm.op2(broadcast, vector(2), Register::ECX);
     }
 
-    /// Loads or stores elements of four bytes. Uses the last but one scratch register.
+    /// Loads or stores elements of four bytes. Uses `zmm3`.
     fn elements32(&mut self, store: bool, r: u32, e: Elements) {
         let index = vector(e.index);
         if store {
@@ -392,7 +392,7 @@ impl Emitter<'_> {
         self.copy32(r, vector(3));
     }
 
-    /// Loads or stores elements of eight bytes. Uses the third and the fourth scratch register.
+    /// Loads or stores elements of eight bytes. Uses `zmm2` and `zmm3`.
     fn elements64(&mut self, store: bool, r: u32, e: Elements) {
         for part in 0..2 {
             let index = match part {

@@ -1,4 +1,4 @@
-//! Mask registers, which live in memory with 32 bits for each lane, and the instructions that write them.
+//! Mask registers, with 32 bits for each lane in memory or in a vector register, and the instructions that write them.
 
 use std::mem::offset_of;
 
