@@ -1,6 +1,7 @@
 """Every example, copied alone to an empty folder, runs there and confirms its result, or says why this machine cannot run
 it."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -12,7 +13,9 @@ import pytest
 from helpers.device import on_cpu_device
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples"
-EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py"))
+SEVERAL = sorted(f"multi_device/{p.stem}" for p in FOLDER.glob("multi_device/*.py"))
+EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py")) + SEVERAL
+STAGED = [name for name in SEVERAL if '"--staged"' in (FOLDER / f"{name}.py").read_text()]
 VISUAL = [name for name in EXAMPLES if '"--save"' in (FOLDER / f"{name}.py").read_text()]
 SKIPPED = 77
 
@@ -21,7 +24,7 @@ def run(name, *arguments, folder, **more):
     """Runs a copy of the example in the folder."""
     shutil.copy(FOLDER / f"{name}.py", folder)
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **more)
-    command = [sys.executable, f"{name}.py", *arguments]
+    command = [sys.executable, pathlib.Path(name).name + ".py", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
 
 
@@ -35,9 +38,66 @@ def confirm(done):
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_alone_confirms_its_result(name, tmp_path):
-    two = {"CUPYRITE_CPU_DEVICES": "2"} if name == "peer_to_peer" and on_cpu_device() else {}
-    confirm(run(name, folder=tmp_path, **two))
-    assert [file.name for file in tmp_path.iterdir()] == [f"{name}.py"], "the example wrote an unrequested file"
+    several = {"CUPYRITE_CPU_DEVICES": "4"} if name in (*SEVERAL, "peer_to_peer") and on_cpu_device() else {}
+    confirm(run(name, folder=tmp_path, **several))
+    expected = [pathlib.Path(name).name + ".py"]
+    assert [file.name for file in tmp_path.iterdir()] == expected, "the example wrote an unrequested file"
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_example_runs_on_so_many_devices(name, count, tmp_path):
+    several = {"CUPYRITE_CPU_DEVICES": "4"} if on_cpu_device() else {}
+    confirm(run(name, "--devices", str(count), folder=tmp_path, **several))
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_example_runs_without_peer_access(name, tmp_path):
+    done = run(name, "--staged", folder=tmp_path, **({"CUPYRITE_CPU_DEVICES": "4"} if on_cpu_device() else {}))
+    confirm(done)
+    if on_cpu_device():
+        assert " 0 " in done.stdout.splitlines()[-2], "nothing is copied directly"
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/cwd").exists(), reason="needs /proc")
+def test_workers_start_again_after_a_crash_and_none_is_left(tmp_path):
+    several = {"CUPYRITE_CPU_DEVICES": "2"} if on_cpu_device() else {}
+    done = run("multi_device/halo_processes", "--workers", "4", folder=tmp_path, **several)
+    confirm(done)
+    assert "-9" in done.stdout and "started 2 times" in done.stdout, done.stdout
+    left = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "cwd").readlink() == tmp_path:
+                left.append((process / "cmdline").read_bytes())
+    assert not left, "a worker outlives the program"
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", SEVERAL)
+def test_example_is_skipped_with_fewer_devices(name, tmp_path):
+    done = run(name, "--devices", "3", folder=tmp_path, CUPYRITE_CPU_DEVICES="2")
+    assert done.returncode == SKIPPED and "3 devices are needed, and there are 2" in done.stdout, (
+        done.stdout + done.stderr
+    )
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(
+    "name, arguments, expected",
+    [
+        ("halo_exchange", ["--size", "5"], "--size 5: expected at least 6, a row for each device and two edges"),
+        ("halo_processes", ["--workers", "0"], "--workers 0: expected at least 1"),
+        ("halo_processes", ["--size", "4"], "--size 4: expected at least 5, a row for each worker and two edges"),
+        ("halo_exchange", ["--steps", "0"], "--steps 0: expected at least 1"),
+        ("matrix_product", ["--size", "3"], "--size 3: expected at least 4, a row for each device"),
+        ("pipeline", ["--batches", "0"], "--batches 0: expected at least 1"),
+        ("reduction", ["--numbers", "-1"], "--numbers -1: expected 0 or more"),
+    ],
+)
+def test_example_refuses_sizes_that_cannot_be_divided(name, arguments, expected, tmp_path):
+    done = run(f"multi_device/{name}", *arguments, folder=tmp_path, CUPYRITE_CPU_DEVICES="4")
+    assert done.returncode == 2 and expected in done.stderr, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", VISUAL)
