@@ -1,0 +1,84 @@
+"""The examples with MPI: several ranks on one machine, with mpi4py and an MPI library."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from helpers.device import on_cpu_device
+
+pytest.importorskip("mpi4py")
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "mpi"
+# That of the wheel is beside Python.
+MPIEXEC = shutil.which("mpiexec", path=os.path.dirname(sys.executable)) or shutil.which("mpiexec")
+NO_DEVICE = ("CUPYRITE_LIB_CUDA=/no/libcuda.so.1", "CUPYRITE_DEVICE=gpu")
+
+pytestmark = [
+    pytest.mark.skipif(MPIEXEC is None, reason="needs mpiexec, for example of the wheel mpich"),
+    pytest.mark.timeout(150),
+]
+
+
+def ranks(count, *arguments, environment=()):
+    """The part of a command line that starts so many ranks. `environment` is for them alone."""
+    program = [sys.executable, str(FOLDER / "halo_exchange.py"), *arguments]
+    return ["-n", str(count), *(["env", *environment] if environment else []), *program]
+
+
+def run(*parts, devices="4"):
+    """Starts ranks together."""
+    command = [MPIEXEC]
+    for n, part in enumerate(parts):
+        command += [":", *part] if n else part
+    several = {"CUPYRITE_CPU_DEVICES": devices} if on_cpu_device() else {}
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **several)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def confirm(done, count):
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{count} ranks" in done.stdout and done.stdout.endswith("done: the results are right\n"), done.stdout
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_ranks_exchange_device_memory(count):
+    # An MPI that does not access GPU memory needs messages by the host.
+    staged = [] if on_cpu_device() else ["--staged"]
+    confirm(run(ranks(count, *staged)), count)
+
+
+def test_ranks_exchange_by_host_memory():
+    confirm(run(ranks(3, "--staged")), 3)
+
+
+@pytest.mark.cpu
+def test_ranks_share_devices_if_there_are_more():
+    confirm(run(ranks(3, "--size", "5", "--steps", "4"), devices="2"), 3)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(
+    "kind, rows", [("strong", ["1 ranks, 64", "2 ranks, 64"]), ("weak", ["1 ranks, 64", "2 ranks, 126"])]
+)
+def test_scaling_is_printed(kind, rows):
+    done = run(ranks(2, "--size", "64", "--steps", "5", "--scaling", kind))
+    confirm(done, 2)
+    assert all(row in done.stdout for row in rows), done.stdout
+
+
+@pytest.mark.cpu
+def test_the_rank_without_a_device_says_so_and_all_end():
+    done = run(ranks(1), ranks(1, environment=NO_DEVICE), ranks(1))
+    assert done.returncode == 77, done.stdout + done.stderr
+    lines = [line for line in done.stdout.splitlines() if "skipped: " in line]
+    assert len(lines) == 1 and lines[0].startswith("skipped: rank 1 on ") and "no device" in lines[0], done.stdout
+
+
+@pytest.mark.cpu
+def test_a_field_that_is_too_small_is_refused_once():
+    done = run(ranks(3, "--size", "4"))
+    assert done.returncode == 2 and done.stderr.count("--size 4: expected at least 5") == 1, done.stdout + done.stderr
