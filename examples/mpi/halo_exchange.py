@@ -1,10 +1,11 @@
 """A stencil with a process for each band of rows, started by MPI: ranks exchange edge rows as MPI messages.
 
-    mpiexec -n 4 python halo_exchange.py [--size N] [--steps N] [--staged] [--scaling {strong,weak}]
+    mpiexec -n 4 python halo_exchange.py [--size N] [--steps N] [--messages {device,host}] [--scaling {strong,weak}]
 
-Each rank takes the device of its number on its machine. While neighbours exchange edge rows, a stream computes the rest. Where MPI
-accesses device memory, messages go from device memory to device memory; otherwise through page-locked host memory (--staged). On the CPU
-device, device memory is host memory, and every MPI accesses it.
+Each rank takes the device of its number on its machine. While neighbours exchange edge rows, a stream computes the rest.
+
+On the CPU device, device memory is host memory, and every MPI sends it. On a GPU, messages go through page-locked host memory,
+unless --messages device says that MPI is CUDA-aware: MPI cannot be asked, and one that is not crashes.
 
 All ranks check their settings together first: if one has none of the devices, all end, and that rank says why. `Allreduce` adds
 the heat of all bands in device memory.
@@ -96,7 +97,7 @@ class Band:
             self.neighbours.append((up, 1, 0))
         if down < world.size:
             self.neighbours.append((down, self.count, self.count + 1))
-        self.staging = {}
+        self.staged, self.staging = staged, {}
         if staged:
             host = LegacyPinnedMemoryResource()
             for neighbour, *_ in self.neighbours:
@@ -113,7 +114,7 @@ class Band:
         self.advance(source, target, 1, 1)
         self.advance(source, target, self.count, min(1, self.count - 1))
         for neighbour, sent, _ in self.neighbours:
-            if self.staging:
+            if self.staged:
                 self.staging[neighbour][0].copy_from(row(target, sent, self.width), stream=self.stream)
         edges = self.stream.record()
         # The rest is computed while the messages are under way.
@@ -121,14 +122,14 @@ class Band:
         edges.sync()
         requests = []
         for neighbour, sent, received in self.neighbours:
-            if self.staging:
+            if self.staged:
                 out, into = self.staging[neighbour]
             else:
                 out, into = row(target, sent, self.width), row(target, received, self.width)
             requests.append(self.world.Irecv([into, self.width, MPI.FLOAT], neighbour))
             requests.append(self.world.Isend([out, self.width, MPI.FLOAT], neighbour))
         MPI.Request.Waitall(requests)
-        if self.staging:
+        if self.staged:
             for neighbour, _, received in self.neighbours:
                 row(target, received, self.width).copy_from(self.staging[neighbour][1], stream=self.stream)
 
@@ -140,7 +141,7 @@ class Band:
         sizes = (np.int32(self.width), np.int32(self.count))
         launch(self.stream, config, self.heat, self.fields[steps % 2], mine, *sizes)
         result = np.empty(1)
-        if self.staging:
+        if self.staged:
             mine.copy_to(result, stream=self.stream)
             self.stream.sync()
             self.world.Allreduce(MPI.IN_PLACE, result)
@@ -191,7 +192,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=128, help="rows and columns")
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--staged", action="store_true", help="send messages by host memory")
+    parser.add_argument("--messages", choices=("device", "host"), help="where MPI finds messages (default: see above)")
     parser.add_argument("--scaling", choices=("strong", "weak"), help="print the time beside that of fewer ranks")
     options = parser.parse_args()
     world = MPI.COMM_WORLD
@@ -205,12 +206,13 @@ def main():
             print("\n".join(wrong), file=sys.stderr)
         sys.exit(2)
     device, on_machine = choose_device(world)
+    where = options.messages or ("device" if device.name.startswith("CPU") else "host")
     if world.rank == 0:
         print(
             f"on {device.name}: {world.size} ranks, {on_machine} on this machine, {MPI.Get_library_version().split(chr(10))[0][:40]}"
         )
     field = initial(options.size, options.size)
-    band, seconds = solve(world, device, field, options.steps, options.staged)
+    band, seconds = solve(world, device, field, options.steps, where == "host")
     heat = band.total_heat(options.steps)
     parts = world.gather(band.rows(options.steps))
     right = None
@@ -221,19 +223,21 @@ def main():
     if not world.bcast(right):
         sys.exit("wrong result: the temperatures" if world.rank == 0 else 1)
     if options.scaling:
-        scaling(world, device, options)
+        scaling(world, device, options, where == "host")
     if world.rank == 0:
-        print(f"{options.steps} steps on {world.size} bands in {1e3 * seconds:.1f} ms, heat {heat:.1f}")
+        print(
+            f"{options.steps} steps on {world.size} bands in {1e3 * seconds:.1f} ms, messages in {where} memory, heat {heat:.1f}"
+        )
         print("done: the results are right")
 
 
-def scaling(world, device, options):
+def scaling(world, device, options, staged):
     """Prints how the time depends on the number of ranks: of the same field, or of one that grows with it."""
     for count in range(1, world.size + 1):
         part = world.Split(0 if world.rank < count else MPI.UNDEFINED)
         if part != MPI.COMM_NULL:
             rows = options.size if options.scaling == "strong" else (options.size - 2) * count + 2
-            _, seconds = solve(part, device, initial(rows, options.size), options.steps, options.staged)
+            _, seconds = solve(part, device, initial(rows, options.size), options.steps, staged)
             if part.rank == 0:
                 print(f"{count} ranks, {rows} rows: {1e3 * seconds:.1f} ms")
         world.Barrier()
