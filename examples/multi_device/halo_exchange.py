@@ -73,14 +73,14 @@ class Band:
     def __init__(self, device, rows, width, peers):
         device.set_current()
         self.device, self.rows, self.width = device, rows, width
-        # Computes, and copies rows of neighbours.
+        # One stream for kernels, one for copies of the neighbours' rows.
         self.stream, self.copies = device.create_stream(), device.create_stream()
         self.kernel = Program(SOURCE, "c++").compile("cubin").get_kernel("step")
         self.memory = DeviceMemoryResource(device)
         self.memory.peer_accessible_by = peers
         size = (rows + 2) * width * FLOAT
         self.fields = [self.memory.allocate(size, stream=self.stream) for _ in range(2)]
-        # A row of each neighbour on its way through the host, where neighbours cannot copy directly.
+        # Page-locked staging buffers for the neighbours without peer access, by whether they are above.
         self.staging = {}
         self.edges_computed = self.halo_copied = None
 
@@ -115,7 +115,7 @@ class Band:
             if staged:
                 band.copies.wait(band.edges_computed)
                 if self.halo_copied:
-                    # The row of the last step has left the host memory.
+                    # The staging buffer is free: its last copy to this device is complete.
                     band.copies.wait(self.halo_copied)
                 staged.copy_from(theirs, stream=band.copies)
                 self.copies.wait(band.copies.record())
@@ -140,7 +140,7 @@ def split(field, devices, staged):
         for target in band.fields:
             target.copy_from(np.ascontiguousarray(field[rows[0] - 1 : rows[-1] + 2]), stream=band.stream)
         bands.append(band)
-    # Allocation and the first copy are stream-ordered: neighbours must not come first.
+    # Allocation and the first copy are stream-ordered: neighbours must not read before them.
     for band in bands:
         band.stream.sync()
     return bands

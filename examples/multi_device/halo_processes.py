@@ -99,7 +99,7 @@ def compute(place, rows, first_step, steps, every, above, below, parent):
     fields = [memory.allocate(rows.nbytes, stream=stream) for _ in range(2)]
     for field in fields:
         field.copy_from(rows, stream=stream)
-    # Allocation and the first copy are stream-ordered: neighbours must not come first.
+    # Allocation and the first copy are stream-ordered: neighbours must not read before them.
     stream.sync()
     neighbours = []
     if above:
@@ -114,7 +114,7 @@ def compute(place, rows, first_step, steps, every, above, below, parent):
             config = LaunchConfig(grid=(-(-width // BLOCK[0]), -(-rows // BLOCK[1])), block=BLOCK)
             launch(stream, config, kernel, source, target, *(np.int32(v) for v in (width, first, rows)))
 
-    # Neighbours that have sent the event of a step have opened those of the steps before.
+    # A neighbour that has sent the event of a step has opened those of all earlier steps.
     events = collections.deque(maxlen=2)
     for number in range(first_step, steps):
         source, target = fields[number % 2], fields[1 - number % 2]

@@ -39,7 +39,7 @@ extern "C" __global__ void multiply(const float *a, const float *b, float *c, in
 }
 """
 TILE = 16
-# Rings of more devices are chosen by nearness to the last one instead of by trying all.
+# Up to so many devices, all rings are compared. For more, each device is followed by the nearest one that is left.
 MOST_TRIED = 7
 
 
@@ -75,7 +75,7 @@ def distance(one, other):
     try:
         level = int(system.get_topology_common_ancestor(one.to_system_device(), other.to_system_device()))
     except Exception:
-        # Without NVML, all are as far.
+        # Without NVML, all distances are equal.
         level = 0
     return (not is_direct(one, other), level)
 
@@ -163,7 +163,7 @@ def product(devices, a, b, staged):
     workers = [Worker(device, devices[k - 1], rows[k], largest, n, staged) for k, device in enumerate(devices)]
     for worker in workers:
         worker.load(a, b)
-    # Allocation and the first copies are stream-ordered: neighbours must not come first.
+    # Allocation and the first copies are stream-ordered: neighbours must not read before them.
     for worker in workers:
         worker.stream.sync()
     # When each device has multiplied its band, and when the band of this round has arrived there.
@@ -172,8 +172,8 @@ def product(devices, a, b, staged):
         band, of = turn % 2, [rows[(k + turn) % count] for k in range(count)]
         before, multiplied = multiplied, [w.multiply(band, of[k], arrived[k]) for k, w in enumerate(workers)]
         if turn + 1 < count:
-            # A device overwrites the band of the last round: it has been multiplied, and its reader has copied it. The band
-            # that it copies has arrived at the sender.
+            # A copy overwrites the band of the last round. It waits until that band has been multiplied here and copied by
+            # its reader, and until its source has arrived at the sender.
             arrived = [
                 w.receive(band, workers[(k + 1) % count], before[k], arrived[k - 1], arrived[(k + 1) % count])
                 for k, w in enumerate(workers)

@@ -98,7 +98,7 @@ class Stage:
     def __init__(self, device, following, name, received, made, staged):
         device.set_current()
         self.device, self.name = device, name
-        # One stream for the kernel, one for what arrives.
+        # One stream for the kernel, one for copies from the stage before.
         self.stream, self.copies = device.create_stream(), device.create_stream()
         self.kernel = Program(SOURCE, "c++").compile("cubin").get_kernel(name)
         self.threads = SIGNALS * made
@@ -155,7 +155,7 @@ def wait(stream, *events):
 def run(stages, batches):
     """The results of all batches."""
     for stage in stages:
-        # Allocation is stream-ordered: the other streams must not come first.
+        # Allocation is stream-ordered: the other streams must not use the buffers before it.
         stage.stream.sync()
     source = [LegacyPinnedMemoryResource().allocate(batches[0].nbytes) for _ in range(2)]
     results = []
@@ -167,7 +167,7 @@ def run(stages, batches):
     for number, batch in enumerate(batches):
         n = number % 2
         if stages[0].arrived[n]:
-            # The host memory of the batch before the last one is free, and so is that of its result.
+            # The host buffers are used again: waits until the batch before the last one has been read and its result written.
             stages[0].arrived[n].sync()
             collect(n)
         np.from_dlpack(source[n]).view(np.float32)[:] = batch.ravel()

@@ -423,25 +423,31 @@ impl<'a> Emitter<'a> {
         const NOT_EQUAL: i32 = 4;
         let compare = Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8;
         for part in [1, 0] {
-            let lanes = match mask {
-                None => Mask::None,
-                Some(k) if part == 0 => Mask::Merge(k),
-                Some(k) => {
-                    let shift = Code::VEX_Kshiftrw_kr_kr_imm8;
-                    self.asm.op2_imm(shift, MASK, k, 8, Mask::None);
-                    Mask::Merge(MASK)
-                }
-            };
+            let lanes = self.lanes_of_part(part);
             self.asm
-                .op3_imm(compare, MASK, v[part], vector(2), NOT_EQUAL, lanes);
+                .op3_imm(compare, MASK, v[part as usize], vector(2), NOT_EQUAL, lanes);
             self.asm.op2(Code::VEX_Kortestb_kr_kr, MASK, MASK);
             self.asm.jump(Code::Jne_rel32_64, otherwise);
         }
     }
 
+    /// The first byte, and the end for loads or stores, of the region that the current instruction accessed last. Uses `rsi`.
+    pub fn cached_region(&mut self, store: bool) -> [Source; 2] {
+        let cache = Source::Memory(context(offset_of!(NativeContext, cache)));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RSI, cache);
+        let entry = usize::from(self.inst().aux as u8) * size_of::<Cached>();
+        let end = match store {
+            true => offset_of!(Cached, write_end),
+            false => offset_of!(Cached, end),
+        };
+        [offset_of!(Cached, base), end]
+            .map(|field| Source::Memory(at(Register::RSI, (entry + field) as i64)))
+    }
+
     /// Checks alignment and bounds of the group's range at the address in `rax`, which is `span` bytes long, and leaves the
     /// address in host memory, without offset, in `rdx`.
     fn bounds(&mut self, a: MemoryAccess, group: &Group, span: i64, otherwise: Label) {
+        let region = (!a.shared).then(|| self.cached_region(group.stores));
         let asm = &mut self.asm;
         let start = Source::Memory(at(Register::RAX, group.offsets.start));
         if a.wide {
@@ -454,7 +460,15 @@ impl<'a> Emitter<'a> {
             asm.op_imm(Code::Test_rm32_imm32, Register::EDX, group.align as i32 - 1);
             asm.jump(Code::Jne_rel32_64, otherwise);
         }
-        if a.shared {
+        if let Some([base, end]) = region {
+            asm.op2(Code::Cmp_r64_rm64, Register::RDX, base);
+            asm.jump(Code::Jb_rel32_64, otherwise);
+            asm.op2(Code::Mov_r64_rm64, Register::RCX, end);
+            asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, span as i32);
+            asm.jump(Code::Jb_rel32_64, otherwise);
+            asm.op2(Code::Cmp_r64_rm64, Register::RDX, Register::RCX);
+            asm.jump(Code::Ja_rel32_64, otherwise);
+        } else {
             let bytes = Source::Memory(context(offset_of!(NativeContext, shared_bytes)));
             asm.op2(Code::Mov_r64_rm64, Register::RCX, bytes);
             asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, span as i32);
@@ -463,29 +477,6 @@ impl<'a> Emitter<'a> {
             asm.jump(Code::Ja_rel32_64, otherwise);
             let shared = Source::Memory(context(offset_of!(NativeContext, shared)));
             asm.op2(Code::Add_r64_rm64, Register::RDX, shared);
-        } else {
-            let entry = i64::from(self.program.code[self.pc as usize].aux & 0xff);
-            let size = size_of::<Cached>() as i64;
-            let end = if group.stores {
-                offset_of!(Cached, write_end)
-            } else {
-                offset_of!(Cached, end)
-            };
-            let cache = Source::Memory(context(offset_of!(NativeContext, cache)));
-            asm.op2(Code::Mov_r64_rm64, Register::RSI, cache);
-            let field =
-                |offset: usize| Source::Memory(at(Register::RSI, entry * size + offset as i64));
-            asm.op2(
-                Code::Cmp_r64_rm64,
-                Register::RDX,
-                field(offset_of!(Cached, base)),
-            );
-            asm.jump(Code::Jb_rel32_64, otherwise);
-            asm.op2(Code::Mov_r64_rm64, Register::RCX, field(end));
-            asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, span as i32);
-            asm.jump(Code::Jb_rel32_64, otherwise);
-            asm.op2(Code::Cmp_r64_rm64, Register::RDX, Register::RCX);
-            asm.jump(Code::Ja_rel32_64, otherwise);
         }
         if group.offsets.start != 0 {
             asm.op_imm(

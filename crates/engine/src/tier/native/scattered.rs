@@ -12,7 +12,6 @@ use super::homes::vector;
 use super::isa::Isa;
 use super::lanes::lower;
 use crate::register_file::fixed;
-use crate::run::memory::region_cache::Cached;
 use crate::run::native_context::NativeContext;
 
 /// Comparisons of unsigned integers.
@@ -39,9 +38,9 @@ fn index_of(a: MemoryAccess, address: &Address) -> Option<Index> {
     (fits && scale <= 8 && scale % a.size == 0).then_some(Index { signed, scale })
 }
 
-/// Elements in memory.
+/// IndexedElements in memory.
 #[derive(Clone, Copy)]
-struct Elements {
+struct IndexedElements {
     base: Register,
     /// The scratch register with the indices.
     index: u32,
@@ -51,7 +50,7 @@ struct Elements {
     any_lane: bool,
 }
 
-impl Elements {
+impl IndexedElements {
     fn at(self, index: Register) -> MemoryOperand {
         let Self {
             base,
@@ -82,7 +81,7 @@ impl Emitter<'_> {
         }
         let inst = self.inst();
         let op = &self.program.mem[inst.target as usize];
-        let shared = |displacement| Elements {
+        let shared = |displacement| IndexedElements {
             base: Register::RDX,
             index: 0,
             scale: 1,
@@ -212,24 +211,14 @@ impl Emitter<'_> {
 
     /// Leaves addresses in global memory in the first two scratch registers.
     pub fn global_addresses(&mut self, a: MemoryAccess, otherwise: Label) {
-        let inst = self.inst();
         let bytes = (a.size * a.count) as i32;
         let broadcast = Code::EVEX_Vpbroadcastq_zmm_k1z_r64;
         self.wide_addresses();
-        let entry = i64::from(inst.aux & 0xff) * size_of::<Cached>() as i64;
-        let cache = Source::Memory(context(offset_of!(NativeContext, cache)));
-        self.asm.op2(Code::Mov_r64_rm64, Register::RSI, cache);
-        let field = |offset: usize| Source::Memory(at(Register::RSI, entry + offset as i64));
-        let end = if a.store {
-            offset_of!(Cached, write_end)
-        } else {
-            offset_of!(Cached, end)
-        };
-        let base = field(offset_of!(Cached, base));
+        let [base, end] = self.cached_region(a.store);
         self.asm.op2(Code::Mov_r64_rm64, Register::RCX, base);
         self.asm.op2(broadcast, vector(2), Register::RCX);
         self.compare_addresses(LESS, otherwise);
-        self.asm.op2(Code::Mov_r64_rm64, Register::RCX, field(end));
+        self.asm.op2(Code::Mov_r64_rm64, Register::RCX, end);
         self.asm.op_imm(Code::Sub_rm64_imm32, Register::RCX, bytes);
         self.asm.jump(Code::Jb_rel32_64, otherwise);
         self.asm.op2(broadcast, vector(2), Register::RCX);
@@ -249,7 +238,7 @@ impl Emitter<'_> {
     }
 
     /// The mask of the instruction's lanes in a half of the chunk. Uses the scratch mask.
-    fn lanes_of_part(&mut self, part: u32) -> Mask {
+    pub fn lanes_of_part(&mut self, part: u32) -> Mask {
         match self.lane_mask() {
             None => Mask::None,
             Some(k) if part == 0 => Mask::Merge(k),
@@ -311,7 +300,7 @@ impl Emitter<'_> {
             self.none_of_mask(otherwise);
         }
         let r = self.program.mem[self.inst().target as usize].regs[0].at;
-        let elements = Elements {
+        let elements = IndexedElements {
             base: Register::RAX,
             index: 1,
             scale: index.scale,
@@ -334,22 +323,16 @@ impl Emitter<'_> {
         let asm = &mut self.asm;
         asm.op_imm(Code::Test_rm32_imm32, Register::EAX, a.size as i32 - 1);
         asm.jump(Code::Jne_rel32_64, otherwise);
-        let entry = i64::from(inst.aux & 0xff) * size_of::<Cached>() as i64;
-        let cache = Source::Memory(context(offset_of!(NativeContext, cache)));
-        asm.op2(Code::Mov_r64_rm64, Register::RSI, cache);
-        let field = |offset: usize| Source::Memory(at(Register::RSI, entry + offset as i64));
-        let end = match a.store {
-            true => offset_of!(Cached, write_end),
-            false => offset_of!(Cached, end),
-        };
+        let [base, end] = self.cached_region(a.store);
+        let asm = &mut self.asm;
         let (least, greatest, bound) = (Register::RDX, Register::RCX, Register::RSI);
         let shift = index.scale.ilog2() as i32;
-        asm.op2(Code::Mov_r64_rm64, greatest, field(end));
+        asm.op2(Code::Mov_r64_rm64, greatest, end);
         asm.op_imm(Code::Sub_rm64_imm32, greatest, a.size as i32);
         asm.jump(Code::Jb_rel32_64, otherwise);
         asm.op2(Code::Sub_r64_rm64, greatest, Register::RAX);
         asm.jump(Code::Jo_rel32_64, otherwise);
-        asm.op2(Code::Mov_r64_rm64, least, field(offset_of!(Cached, base)));
+        asm.op2(Code::Mov_r64_rm64, least, base);
         asm.op2(Code::Sub_r64_rm64, least, Register::RAX);
         asm.jump(Code::Jo_rel32_64, otherwise);
         if shift > 0 {
@@ -374,7 +357,7 @@ impl Emitter<'_> {
     }
 
     /// Loads or stores elements of four bytes. Uses `zmm3`.
-    fn elements32(&mut self, store: bool, r: u32, e: Elements) {
+    fn elements32(&mut self, store: bool, r: u32, e: IndexedElements) {
         let index = vector(e.index);
         if store {
             let s = self.source32(r);
@@ -393,7 +376,7 @@ impl Emitter<'_> {
     }
 
     /// Loads or stores elements of eight bytes. Uses `zmm2` and `zmm3`.
-    fn elements64(&mut self, store: bool, r: u32, e: Elements) {
+    fn elements64(&mut self, store: bool, r: u32, e: IndexedElements) {
         for part in 0..2 {
             let index = match part {
                 0 => lower(vector(e.index)),
