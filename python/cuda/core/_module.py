@@ -21,9 +21,29 @@ _NAMED_TUPLES = {
 }
 
 
+# Unpickled code, the most recently used last. A worker that receives the same kernel with every task loads it once.
+_UNPICKLED_LIMIT = 64
+_unpickled = {}
+
+
 def _object_code(code, code_type, name, symbol_mapping):
-    """Unpickle an `ObjectCode`."""
-    return getattr(ObjectCode, f"from_{code_type}")(code, name=name, symbol_mapping=symbol_mapping)
+    """Unpickle an `ObjectCode`. Equal pickles return the same object while it is among the last 64 of its process."""
+    make = getattr(ObjectCode, f"from_{code_type}")
+    if type(code) is not bytes:
+        # A path: the file may change.
+        return make(code, name=name, symbol_mapping=symbol_mapping)
+    key = (code, code_type, name, tuple(symbol_mapping.items()))
+    found = _unpickled.pop(key, None)
+    if found is None:
+        found = make(code, name=name, symbol_mapping=symbol_mapping)
+        while len(_unpickled) >= _UNPICKLED_LIMIT:
+            try:
+                _unpickled.pop(next(iter(_unpickled)), None)
+            except (RuntimeError, StopIteration):
+                # Another thread changed the dictionary.
+                continue
+    _unpickled[key] = found
+    return found
 
 
 def _kernel(code, name):

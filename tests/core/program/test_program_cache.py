@@ -1,6 +1,7 @@
 """Caches of compiled programs: contents, eviction, keys, and sharing between processes."""
 
 import os
+import pickle
 import stat
 import subprocess
 import textwrap
@@ -656,3 +657,12 @@ def test_other_cache_classes(nvrtc):
 
     with pytest.raises(TypeError, match="get"):
         program().compile("ptx", cache=Broken())
+
+
+def test_a_cache_on_disk_can_be_sent_to_another_process(tmp_path):
+    cache = FileStreamProgramCache(tmp_path, max_size_bytes=100)
+    cache["key"] = b"code"
+    arrived = pickle.loads(pickle.dumps(cache))
+    assert arrived["key"] == b"code"
+    arrived["other"] = bytes(98)
+    assert len(arrived) == 1

@@ -10,6 +10,7 @@ from ._abc import ProgramCacheResource
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
+    from typing import Any
 
 __all__ = ["FileStreamProgramCache"]
 
@@ -57,6 +58,14 @@ class FileStreamProgramCache(ProgramCacheResource):
 
     def __init__(self, path: str | PathLike[str] | None = None, *, max_size_bytes: int | None = None) -> None:
         self._storage = _file_cache(path, max_size_bytes)
+        self._arguments = {"path": path, "max_size_bytes": max_size_bytes}
+
+    def __getstate__(self) -> dict[str, object]:
+        """The arguments: another process opens the same directory."""
+        return self._arguments
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
     def clear(self) -> None:
         """Remove all entries."""

@@ -106,6 +106,8 @@ pub struct PyProgram {
     backend: CompilerBackend,
     /// `None` if closed. Locked only to clone or take the compiler, not during compilation.
     compiler: Mutex<Option<Arc<Compiler>>>,
+    /// The argument `options`, for pickling, and its values when the program was created.
+    options: Option<(Py<PyAny>, cupyrite::ProgramOptions)>,
 }
 
 impl PyProgram {
@@ -249,7 +251,9 @@ impl PyProgram {
         options: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyProgram> {
         let source = source_kind(code_type)?;
-        let options = accept_options(options)?;
+        let given = options.filter(|given| !given.is_none());
+        let options = accept_options(given)?;
+        let kept = given.map(|given| (given.clone().unbind(), options.clone()));
         if source == SourceKind::Ptx && options.numba_debug == Some(true) {
             let category = py.get_type::<PyUserWarning>();
             let message =
@@ -263,6 +267,7 @@ impl PyProgram {
             source,
             backend: compiler.backend(),
             compiler: Mutex::new(Some(Arc::new(compiler))),
+            options: kept,
         })
     }
 
@@ -470,4 +475,45 @@ impl PyProgram {
         };
         format!("<Program backend='{name}'>")
     }
+
+    /// Pickles the source and the options: unpickling creates the compiler anew.
+    fn __reduce__<'py>(slf: &Bound<'py, PyProgram>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        let compiler = this.live().ok_or_else(|| {
+            PyRuntimeError::new_err("this Program was closed and cannot be pickled")
+        })?;
+        let program = compiler.program();
+        let given = this.options.as_ref().map(|(given, _)| given.bind(py));
+        // The attributes of ProgramOptions can be assigned after the program was created.
+        if let Some((_, kept)) = &this.options
+            && accept_options(given)? != *kept
+        {
+            return Err(PyRuntimeError::new_err(
+                "this Program cannot be pickled: its ProgramOptions were changed after it was created",
+            ));
+        }
+        let source = program.source();
+        let (source, language) = match this.source {
+            SourceKind::Cxx => (text_of(py, source)?, "c++"),
+            SourceKind::Ptx => (text_of(py, source)?, "ptx"),
+            SourceKind::Nvvm => (PyBytes::new(py, source).into_any(), "nvvm"),
+        };
+        (slf.get_type(), (source, language, given))
+            .into_pyobject(py)
+            .map(Bound::into_any)
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        match &self.options {
+            Some((given, _)) => visit.call(given),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The text of a source.
+fn text_of<'py>(py: Python<'py>, source: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    // Sources of CUDA C++ and PTX are created from `str` without lone surrogates.
+    Ok(PyString::from_bytes(py, source)?.into_any())
 }
