@@ -1,4 +1,4 @@
-"""Entry point ``dask.sizeof``, which Dask loads when it is imported: registers the serializers of :mod:`cupyrite.dask`.
+"""Entry point ``dask.sizeof``, which Dask loads when it is imported: registers what :mod:`cupyrite.dask` has for Dask.
 
 Dask has an entry point for sizes only, and `distributed` none for serializers; `distributed` is imported after Dask. Every
 process of a cluster, also one in which no program imports `cupyrite`, must be able to read buffers. So this module waits for the
@@ -29,13 +29,15 @@ def _register_sizes():
 
 
 def _register_serializers(module):
+    from dask.tokenize import normalize_token
+
     def register():
-        from cupyrite.dask.serializers import register_serializers
+        from cupyrite.dask.serializers import register
 
-        register_serializers()
+        register()
 
-    module.dask_serialize.register_lazy("cuda")(register)
-    module.dask_deserialize.register_lazy("cuda")(register)
+    for dispatch in (module.dask_serialize, module.dask_deserialize, normalize_token):
+        dispatch.register_lazy("cuda")(register)
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -12,10 +12,11 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from cuda.core import Buffer, Device, LaunchConfig, Program, launch
+from cuda.core import Buffer, Device, DeviceMemoryResource, LaunchConfig, Program, launch
 from cuda.core.utils import FileStreamProgramCache, StridedMemoryView
 from cupyrite.dask import DevicePlugin
 from cupyrite.dask.store import DeviceStore
+from dask.base import tokenize
 from dask.sizeof import sizeof
 from distributed import Client, KilledWorker, LocalCluster, Status, wait
 
@@ -95,7 +96,7 @@ def received():
     """How many buffers this worker received by IPC."""
     from cupyrite.dask import serializers
 
-    return serializers._receiver.count
+    return serializers.receiver().count
 
 
 def visible_devices():
@@ -269,6 +270,24 @@ def test_clients_scatter_and_gather(direct, client, kernel):
 
 def test_buffers_are_arguments(client, kernel):
     assert np.array_equal(client.submit(host, make(kernel, 1000)).result(), wanted(1000))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_buffer_with_new_contents_is_a_new_argument(shared, client):
+    device = Device()
+    stream = device.create_stream()
+    pool = DeviceMemoryResource(device, {"ipc_enabled": True}) if shared else device.memory_resource
+    buffer = pool.allocate(10, stream=stream)
+    for value in (1, 2):
+        buffer.fill(value, stream=stream)
+        stream.sync()
+        assert client.submit(host, buffer).result().tolist() == [value] * 10
+        assert tokenize(buffer) != tokenize(buffer)
+
+
+def test_buffers_are_part_of_functions(client, kernel):
+    buffer = make(kernel, 1000)
+    assert np.array_equal(client.submit(lambda: host(buffer)).result(), wanted(1000))
 
 
 def test_pickles_in_workers_contain_the_bytes(client, kernel):

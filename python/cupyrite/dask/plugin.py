@@ -90,10 +90,9 @@ class DevicePlugin(WorkerPlugin):
         # Loaded after the worker has its device: loading can initialize CUDA.
         self._warm = pickle.dumps((list(warm), cache))
         self._claim: socket.socket | None = None
-        self._receiver: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_claim": None, "_receiver": None}
+        return {**self.__dict__, "_claim": None}
 
     def setup(self, worker: Worker) -> None:
         """Prepare a worker; Dask calls it."""
@@ -108,14 +107,10 @@ class DevicePlugin(WorkerPlugin):
             raise
 
     def teardown(self, worker: Worker) -> None:
-        """Stop receiving memory; Dask calls it."""
-        if self._receiver is not None:
-            from .serializers import HANDSHAKE_KEY, set_receiver
+        """Receive no more memory by IPC, and give up the device; Dask calls it."""
+        from .serializers import HANDSHAKE_KEY
 
-            worker.rpc.connection_args.get("handshake_overrides", {}).pop(HANDSHAKE_KEY, None)
-            set_receiver(None)
-            self._receiver.close()
-            self._receiver = None
+        worker.rpc.connection_args.get("handshake_overrides", {}).pop(HANDSHAKE_KEY, None)
         if self._claim is not None:
             self._claim.close()
             self._claim = None
@@ -125,7 +120,7 @@ class DevicePlugin(WorkerPlugin):
 
         from cupyrite import ipc_transfer
 
-        from .serializers import HANDSHAKE_KEY, pickle_by_value, register, set_receiver
+        from .serializers import HANDSHAKE_KEY, receiver, register
         from .store import DeviceStore
 
         register()
@@ -136,11 +131,8 @@ class DevicePlugin(WorkerPlugin):
             raise RuntimeError(f"ipc: the memory of {device.name} cannot be shared with other processes")
         if supported and self.ipc is not False:
             device.memory_resource = DeviceMemoryResource(device, {"ipc_enabled": True})
-            pickle_by_value()
-            self._receiver = ipc_transfer.IpcReceiver()
-            set_receiver(self._receiver)
             overrides = worker.rpc.connection_args.setdefault("handshake_overrides", {})
-            overrides[HANDSHAKE_KEY] = {"node": ipc_transfer.node_identity(), "address": self._receiver.address}
+            overrides[HANDSHAKE_KEY] = {"node": ipc_transfer.node_identity(), "address": receiver().address}
         if self.device_memory_limit is not None:
             limit = _limit_bytes(self.device_memory_limit, _device_memory())
             store = DeviceStore(worker.data, limit)

@@ -7,6 +7,8 @@ else, and on disk, it consists of host bytes.
 from __future__ import annotations
 
 import copyreg
+import threading
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +20,7 @@ from cupyrite import ipc_transfer, serialization
 if TYPE_CHECKING:
     from cupyrite.ipc_transfer import IpcReceiver
 
-__all__ = [
-    "HANDSHAKE_KEY",
-    "device_nbytes",
-    "pickle_by_value",
-    "register",
-    "register_serializers",
-    "register_sizes",
-    "set_receiver",
-]
+__all__ = ["HANDSHAKE_KEY", "device_nbytes", "receiver", "register"]
 
 #: Key of the receiver's address among what Dask's workers tell each other when they connect.
 HANDSHAKE_KEY = "cupyrite-ipc"
@@ -35,12 +29,16 @@ IPC_MINIMUM = 256 * 1024
 
 _MEMORY_TYPES = (Buffer, ManagedBuffer, StridedMemoryView)
 _receiver: IpcReceiver | None = None
+_receiver_lock = threading.Lock()
 
 
-def set_receiver(receiver: IpcReceiver | None) -> None:
-    """Set the receiver of this process: that of its worker."""
+def receiver() -> IpcReceiver:
+    """The receiver of this process, which its workers share. It is created once and lives as long as the process."""
     global _receiver
-    _receiver = receiver
+    with _receiver_lock:
+        if _receiver is None:
+            _receiver = ipc_transfer.IpcReceiver()
+        return _receiver
 
 
 _NO_CONNECTION: dict[str, Any] = {}
@@ -48,17 +46,11 @@ _NO_CONNECTION: dict[str, Any] = {}
 
 def _sender_to(context: dict[str, Any] | None) -> Callable[[Buffer], int | None] | None:
     """The function that sends memory to the worker at the other end of a connection; None if that has no receiver here."""
-    receiver = ((context or {}).get("recipient") or {}).get(HANDSHAKE_KEY)
-    if not receiver or receiver.get("node") != ipc_transfer.node_identity():
+    given = ((context or {}).get("recipient") or {}).get(HANDSHAKE_KEY)
+    if not given or given.get("node") != ipc_transfer.node_identity():
         return None
-    address = receiver["address"]
+    address = given["address"]
     return lambda memory: ipc_transfer.send(memory, address) if memory.size >= IPC_MINIMUM else None
-
-
-def _claim(ticket: int) -> Buffer:
-    if _receiver is None:
-        raise RuntimeError("device memory was sent to a worker whose DevicePlugin was removed")
-    return _receiver.claim(ticket)
 
 
 def _serialize(memory: Any, context: dict[str, Any] | None = _NO_CONNECTION) -> tuple[dict[str, Any], list[Any]]:
@@ -70,11 +62,10 @@ def _serialize(memory: Any, context: dict[str, Any] | None = _NO_CONNECTION) -> 
 
 
 def _deserialize(header: dict[str, Any], frames: list[Any]) -> Any:
-    return serialization.deserialize(header, frames, _claim)
+    return serialization.deserialize(header, frames, lambda ticket: receiver().claim(ticket))
 
 
-def register_serializers() -> None:
-    """Register the serializers with `distributed`."""
+def _register_serializers() -> None:
     from distributed.protocol.serialize import register_serialization
 
     for memory_type in _MEMORY_TYPES:
@@ -97,9 +88,12 @@ def device_nbytes(value: object, depth: int = 3) -> int:
 
 
 def register_sizes() -> None:
-    """Register the sizes with Dask: Dask's workers count device memory like other memory."""
+    """Register the sizes with Dask, whose workers count device memory like other memory, and the names of results."""
     from dask.sizeof import sizeof
+    from dask.tokenize import normalize_token
 
+    # Tasks with the same memory are different tasks: its contents can change.
+    normalize_token.register(_MEMORY_TYPES)(lambda memory: uuid.uuid4().hex)
     sizeof.register(_MEMORY_TYPES)(serialization.nbytes)
     sizeof.register(ObjectCode)(_code_nbytes)
     # The code is counted where it is an object of its own.
@@ -112,20 +106,21 @@ def _code_nbytes(code: ObjectCode) -> int:
 
 
 def register() -> None:
-    """Register sizes and serializers. `distributed` must be installed. Further calls do nothing new."""
+    """Register sizes, serializers and pickles. `distributed` must be installed. Further calls do nothing new."""
     register_sizes()
-    register_serializers()
+    _register_serializers()
+    _register_pickles()
 
 
 def _reduce(memory: Any) -> tuple[Any, ...]:
     return _deserialize, serialization.serialize(memory)
 
 
-def pickle_by_value() -> None:
+def _register_pickles() -> None:
     """Let :mod:`pickle` copy memory to the host, in this process.
 
-    Dask tries a plain pickle first for objects that contain buffers, and the pickle of a buffer in an IPC-enabled pool is a
-    reference that only related processes can follow. `multiprocessing` still sends references.
+    Dask pickles what contains buffers, and the pickle of a buffer in an IPC-enabled pool is a reference, which only related
+    processes can follow. `multiprocessing` still sends references.
     """
     from multiprocessing.reduction import ForkingPickler
 
