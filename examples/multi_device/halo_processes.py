@@ -85,7 +85,7 @@ def work(place, rows, first_step, steps, every, above, below, parent):
     """Computes a band from a step on: `rows` are its rows with one of each neighbour."""
     try:
         compute(place, rows, first_step, steps, every, above, below, parent)
-    except (EOFError, ConnectionError):
+    except (EOFError, OSError):
         sys.exit(NEIGHBOUR_DIED)
 
 
@@ -183,7 +183,8 @@ class Team:
                 if not report.poll(TIMEOUT):
                     return None
                 parts.append(report.recv())
-            except EOFError:
+            except (EOFError, OSError):
+                # OSError: the worker died while it was sending.
                 return None
         self.step = parts[0][0]
         return self.step, np.concatenate([rows for _, rows in parts])

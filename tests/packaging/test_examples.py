@@ -64,7 +64,8 @@ def test_example_runs_without_peer_access(name, tmp_path):
 @pytest.mark.skipif(not pathlib.Path("/proc/self/cwd").exists(), reason="needs /proc")
 def test_workers_start_again_after_a_crash_and_none_is_left(tmp_path):
     several = {"CUPYRITE_CPU_DEVICES": "2"} if on_cpu_device() else {}
-    done = run("multi_device/halo_processes", "--workers", "4", folder=tmp_path, **several)
+    # Rows of this size are still being sent when the worker is killed.
+    done = run("multi_device/halo_processes", "--workers", "4", "--size", "1024", folder=tmp_path, **several)
     confirm(done)
     assert "-9" in done.stdout and "started 2 times" in done.stdout, done.stdout
     left = []
