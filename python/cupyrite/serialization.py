@@ -75,7 +75,7 @@ def serialize(
     header : dict
         Strings, numbers, bytes and lists, for :func:`deserialize`.
     frames : list of numpy.ndarray
-        One array of bytes; none if `send` sent the memory. Host-accessible memory is not copied: the array refers to it.
+        One array of bytes; none if `send` sent the memory. Page-locked and host memory is not copied: the array refers to it.
 
     Raises
     ------
@@ -114,10 +114,10 @@ def serialize(
         return header, [_host_bytes(memory, header)]
     device = Device(memory.device_id) if memory.device_id >= 0 else Device()
     device.sync()
-    if header["memory"] != "device":
+    if header["memory"] == "pinned":
         return header, [_host_bytes(memory, header)]
     stream = device.create_stream()
-    if send is not None:
+    if send is not None and header["memory"] == "device":
         header["ticket"] = send(_dense_buffer(memory, header, device, stream))
         if header["ticket"] is not None:
             return header, []
