@@ -1,5 +1,6 @@
 """The lazy modules: import cost, side effects, and introspection."""
 
+import copy
 import importlib
 import inspect
 import pickle
@@ -8,7 +9,7 @@ import sys
 
 import cuda.bindings
 import pytest
-from cuda.bindings import driver, nvrtc
+from cuda.bindings import driver, nvrtc, runtime
 
 from helpers.programs import output
 
@@ -125,6 +126,12 @@ def test_lazy_module_type_refuses_other_modules():
     for bad in (5, None, [], "json", "no.such.module"):
         with pytest.raises((TypeError, ValueError)):
             _native.lazy_module(bad)
+
+
+def test_modules_are_pickled_by_name():
+    for module in (driver, runtime, nvrtc):
+        assert pickle.loads(pickle.dumps(module)) is module
+        assert copy.deepcopy({"module": module})["module"] is module
 
 
 def test_concurrent_first_use():

@@ -159,7 +159,7 @@ static PROPERTIES: Defs<[ffi::PyGetSetDef; 2]> = Defs([
     },
 ]);
 
-static METHODS: Defs<[ffi::PyMethodDef; 2]> = Defs([
+static METHODS: Defs<[ffi::PyMethodDef; 3]> = Defs([
     ffi::PyMethodDef {
         ml_name: c"__dir__".as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
@@ -168,8 +168,38 @@ static METHODS: Defs<[ffi::PyMethodDef; 2]> = Defs([
         ml_flags: ffi::METH_NOARGS,
         ml_doc: c"__dir__($self, /)\n--\n\nEvery name of the module.".as_ptr(),
     },
+    ffi::PyMethodDef {
+        ml_name: c"__reduce__".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunction: module_reduce,
+        },
+        ml_flags: ffi::METH_NOARGS,
+        ml_doc: c"__reduce__($self, /)\n--\n\nPickles the name: unpickling imports the module."
+            .as_ptr(),
+    },
     ffi::PyMethodDef::zeroed(),
 ]);
+
+/// `__reduce__`: cloudpickle pickles modules to which functions refer, but only those of exactly the module type.
+unsafe extern "C" fn module_reduce(
+    module: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guard(|| {
+        // SAFETY: the interpreter calls a method with a live instance; the results are new references.
+        let (importlib, name) = unsafe {
+            (
+                Owned::take(ffi::PyImport_ImportModule(c"importlib".as_ptr()))?,
+                Owned::take(ffi::PyModule_GetNameObject(module))?,
+            )
+        };
+        let import_module = importlib.obj().attribute(c"import_module")?;
+        let Some(import_module) = import_module else {
+            return Err(raise(ExceptionKind::Attribute, "importlib.import_module"));
+        };
+        tuple([import_module, tuple([name])?])
+    })
+}
 
 fn module_class() -> R<*mut ffi::PyObject> {
     cpython::once(&MODULE_CLASS, make_module_class)
