@@ -15,8 +15,10 @@ from helpers.device import on_cpu_device
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples"
 SEVERAL = sorted(f"multi_device/{p.stem}" for p in FOLDER.glob("multi_device/*.py"))
 EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py")) + SEVERAL
-# tests/packaging/test_mpi_examples.py starts them.
-MPI = sorted(f"mpi/{p.stem}" for p in FOLDER.glob("mpi/*.py"))
+# With files of their own: test_mpi_examples.py, test_dask_examples.py, test_ray_examples.py, test_nccl_examples.py.
+OTHERS = sorted(
+    f"{folder}/{p.stem}" for folder in ("mpi", "dask", "ray", "nccl", "nvshmem") for p in (FOLDER / folder).glob("*.py")
+)
 STAGED = [name for name in SEVERAL if '"--staged"' in (FOLDER / f"{name}.py").read_text()]
 VISUAL = [name for name in EXAMPLES if '"--save"' in (FOLDER / f"{name}.py").read_text()]
 SKIPPED = 77
@@ -161,6 +163,6 @@ def test_peer_example_is_skipped_with_one_device(tmp_path):
 
 def test_readme_lists_every_example():
     text = (FOLDER / "README.md").read_text()
-    for name in EXAMPLES + MPI:
+    for name in EXAMPLES + OTHERS:
         assert f"`{name}.py`" in text, f"{name} is not in examples/README.md"
-    assert text.count(".py` |") == len(EXAMPLES + MPI), "examples/README.md lists a program that does not exist"
+    assert text.count(".py` |") == len(EXAMPLES + OTHERS), "examples/README.md lists a program that does not exist"
