@@ -1,6 +1,6 @@
 """A stencil with a process for each band of rows, started by MPI: ranks exchange edge rows as MPI messages.
 
-    mpiexec -n 4 python halo_exchange.py [--size N] [--steps N] [--messages {device,host}] [--scaling {strong,weak}]
+    mpiexec -n 4 python halo_exchange.py [--size N] [--steps N] [--messages {device,host}] [--scaling {strong,weak}] [--plot FILE]
 
 Each rank takes the device of its number on its machine. While neighbours exchange edge rows, a stream computes the rest.
 
@@ -194,6 +194,7 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--messages", choices=("device", "host"), help="where MPI finds messages (default: see above)")
     parser.add_argument("--scaling", choices=("strong", "weak"), help="print the time beside that of fewer ranks")
+    parser.add_argument("--plot", metavar="FILE", help="with --scaling: save a picture of it, which needs matplotlib")
     options = parser.parse_args()
     world = MPI.COMM_WORLD
     wrong = [
@@ -201,6 +202,8 @@ def main():
         for name, least in (("size", world.size + 2), ("steps", 1))
         if getattr(options, name) < least
     ]
+    if options.plot and not options.scaling:
+        wrong.append("--plot: expected --scaling as well")
     if wrong:
         if world.rank == 0:
             print("\n".join(wrong), file=sys.stderr)
@@ -233,6 +236,7 @@ def main():
 
 def scaling(world, device, options, staged):
     """Prints how the time depends on the number of ranks: of the same field, or of one that grows with it."""
+    times = []
     for count in range(1, world.size + 1):
         part = world.Split(0 if world.rank < count else MPI.UNDEFINED)
         if part != MPI.COMM_NULL:
@@ -240,7 +244,32 @@ def scaling(world, device, options, staged):
             _, seconds = solve(part, device, initial(rows, options.size), options.steps, staged)
             if part.rank == 0:
                 print(f"{count} ranks, {rows} rows: {1e3 * seconds:.1f} ms")
+                times.append(1e3 * seconds)
         world.Barrier()
+    if options.plot and world.rank == 0:
+        plot(times, options)
+
+
+def plot(times, options):
+    """Saves the times in ms of 1, 2, ... ranks beside those of ideal scaling."""
+    try:
+        import matplotlib
+    except ImportError as reason:
+        print(f"no plot: {reason}")
+        return
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    ranks = range(1, len(times) + 1)
+    ideal = [times[0] / (count if options.scaling == "strong" else 1) for count in ranks]
+    figure, axes = pyplot.subplots(figsize=(5, 3.5), layout="constrained")
+    axes.plot(ranks, times, "o-", label="measured")
+    axes.plot(ranks, ideal, "--", label="ideal")
+    axes.set(
+        xlabel="ranks", ylabel=f"ms for {options.steps} steps", title=f"{options.scaling} scaling", ylim=0, xticks=ranks
+    )
+    axes.legend()
+    figure.savefig(options.plot)
 
 
 if __name__ == "__main__":

@@ -71,10 +71,12 @@ def test_ranks_share_devices_if_there_are_more():
 @pytest.mark.parametrize(
     "kind, rows", [("strong", ["1 ranks, 64", "2 ranks, 64"]), ("weak", ["1 ranks, 64", "2 ranks, 126"])]
 )
-def test_scaling_is_printed(kind, rows):
-    done = run(ranks(2, "--size", "64", "--steps", "5", "--scaling", kind))
+def test_scaling_is_printed_and_plotted(kind, rows, tmp_path):
+    picture = tmp_path / "scaling.png"
+    done = run(ranks(2, "--size", "64", "--steps", "5", "--scaling", kind, "--plot", str(picture)))
     confirm(done, 2)
     assert all(row in done.stdout for row in rows), done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG") or "no plot: " in done.stdout
 
 
 @pytest.mark.cpu
