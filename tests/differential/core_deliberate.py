@@ -412,8 +412,15 @@ DELIBERATE = [
         "ValueError, ours returns",
         "headers and names are part of a cache entry",
     ),
-    ("cache: (in memory|on disk)", "^public", "values differ", MORE, only_more("hits", "misses")),
-    ("cache: (in memory|on disk)", "hits, .*misses", "AttributeError, ours returns", MORE),
+    (
+        "cache: (in memory|on disk)",
+        "^public",
+        "values differ",
+        MORE,
+        only_more("compile_lock", "hits", "lock_timeout", "misses"),
+    ),
+    ("cache: resource", "^public", "values differ", MORE, only_more("compile_lock")),
+    ("cache: (in memory|on disk)", "hits, .*misses|lock_timeout", "AttributeError, ours returns", MORE),
     # Linking, kernels
     (
         "linker options",

@@ -2,8 +2,11 @@
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use cupyrite::cache::{Expression, FileCache, KeyRequest, MemoryCache, ProgramCache};
+use cupyrite::cache::{CompileLock, Expression, FileCache, KeyRequest, MemoryCache, ProgramCache};
 use cupyrite::{CodeKind, Error, Program};
 
 const KERNEL: &str = r#"extern "C" __global__ void k(int *a) { *a = 1; }"#;
@@ -106,6 +109,133 @@ fn threads_share_a_directory() {
         }
     });
     assert_eq!(std::fs::read_dir(folder.0.join("tmp")).unwrap().count(), 0);
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn lock(cache: &dyn ProgramCache, key: &[u8], timeout: Duration) -> CompileLock {
+    cache.compile_lock(key, timeout, &mut || false)
+}
+
+/// Looks up a key in all caches at once, and counts compilations; a compilation fails if `fails`.
+fn compile_at_once(caches: &[&dyn ProgramCache], fails: bool) -> u32 {
+    let (compilations, barrier) = (AtomicU32::new(0), Barrier::new(caches.len()));
+    std::thread::scope(|scope| {
+        for &cache in caches {
+            let (compilations, barrier) = (&compilations, &barrier);
+            scope.spawn(move || {
+                assert_eq!(cache.get(b"key").unwrap(), None);
+                barrier.wait();
+                let lock = lock(cache, b"key", LONG);
+                let found = cache.get(b"key").unwrap();
+                cache.uncount_miss();
+                if let Some(found) = found {
+                    assert_eq!(found, b"code");
+                    return;
+                }
+                assert!(lock.is_held());
+                compilations.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_millis(5));
+                if !fails {
+                    cache.put(b"key", b"code").unwrap();
+                }
+            });
+        }
+    });
+    compilations.into_inner()
+}
+
+#[test]
+fn of_threads_that_miss_a_key_one_compiles() {
+    let memory = MemoryCache::new(None);
+    assert_eq!(
+        compile_at_once(&[&memory as &dyn ProgramCache; 20], false),
+        1
+    );
+    assert_eq!((memory.hits(), memory.misses()), (19, 1));
+
+    // Each thread has its own cache object, as separate processes do.
+    let folder = Folder::new("once");
+    let files: Vec<FileCache> = (0..20)
+        .map(|_| FileCache::open(&folder.0, None).unwrap())
+        .collect();
+    let caches: Vec<&dyn ProgramCache> = files.iter().map(|cache| cache as _).collect();
+    assert_eq!(compile_at_once(&caches, false), 1);
+    let misses: u64 = files.iter().map(FileCache::misses).sum();
+    let hits: u64 = files.iter().map(FileCache::hits).sum();
+    assert_eq!((hits, misses), (19, 1));
+}
+
+#[test]
+fn failed_compilations_release_their_locks() {
+    let memory = MemoryCache::new(None);
+    assert_eq!(compile_at_once(&[&memory as &dyn ProgramCache; 4], true), 4);
+    let folder = Folder::new("fail");
+    let file = FileCache::open(&folder.0, None).unwrap();
+    assert_eq!(compile_at_once(&[&file as &dyn ProgramCache; 4], true), 4);
+}
+
+#[test]
+fn the_wait_for_a_lock_is_limited() {
+    let folder = Folder::new("limit");
+    let memory = MemoryCache::new(None);
+    let file = FileCache::open(&folder.0, None).unwrap();
+    for cache in [&memory as &dyn ProgramCache, &file] {
+        let held = lock(cache, b"key", LONG);
+        assert!(held.is_held());
+        for timeout in [Duration::from_millis(150), Duration::ZERO] {
+            let started = Instant::now();
+            assert!(!lock(cache, b"key", timeout).is_held());
+            let waited = started.elapsed();
+            assert!(waited >= timeout && waited < timeout + Duration::from_secs(5));
+        }
+        assert!(lock(cache, b"other key", LONG).is_held());
+        drop(held);
+        assert!(lock(cache, b"key", LONG).is_held());
+    }
+}
+
+#[test]
+fn the_wait_for_a_lock_can_be_cancelled() {
+    let folder = Folder::new("cancel");
+    let (memory, file) = (
+        MemoryCache::new(None),
+        FileCache::open(&folder.0, None).unwrap(),
+    );
+    for cache in [&memory as &dyn ProgramCache, &file] {
+        let held = lock(cache, b"key", LONG);
+        let started = Instant::now();
+        let mut calls = 0;
+        let second = cache.compile_lock(b"key", LONG, &mut || {
+            calls += 1;
+            // The cache is usable meanwhile.
+            cache.put(b"other", b"code").unwrap();
+            calls == 3
+        });
+        assert!(held.is_held() && !second.is_held());
+        assert!(calls == 3 && started.elapsed() < Duration::from_secs(30));
+    }
+}
+
+#[test]
+fn a_folder_without_locks_is_a_cache() {
+    let folder = Folder::new("no-locks");
+    std::fs::write(folder.0.join("locks"), "").unwrap();
+    let cache = FileCache::open(&folder.0, None).unwrap();
+    assert!(!lock(&cache, b"key", LONG).is_held());
+    cache.put(b"key", b"code").unwrap();
+    assert_eq!(cache.get(b"key").unwrap().unwrap(), b"code");
+}
+
+#[test]
+fn a_removed_folder_is_created_for_a_lock() {
+    let folder = Folder::new("removed");
+    let cache = FileCache::open(&folder.0, None).unwrap();
+    std::fs::remove_dir_all(&folder.0).unwrap();
+    assert!(lock(&cache, b"key", LONG).is_held());
+    cache.put(b"key", b"code").unwrap();
+    cache.clear().unwrap();
+    assert!(lock(&cache, b"key", LONG).is_held());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 """Native parts of ``cuda.core`` that its Python modules use. The stub of a public class is where the class is public."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from os import PathLike
 from typing import Protocol
 
@@ -53,6 +54,7 @@ class _Storage(Protocol):
     def put(self, key: bytes | str, value: Buffer | ObjectCode) -> None: ...
     def remove(self, key: bytes | str) -> bool: ...
     def clear(self) -> None: ...
+    def compile_lock(self, key: bytes | str, lock_timeout: float) -> AbstractContextManager[None]: ...
     def __len__(self) -> int: ...
 
 def file_cache(path: str | PathLike[str] | None = None, max_size_bytes: int | None = None) -> _Storage:
@@ -60,6 +62,18 @@ def file_cache(path: str | PathLike[str] | None = None, max_size_bytes: int | No
 
 def memory_cache(max_size_bytes: int | None = None) -> _Storage:
     """Creates the storage of an `InMemoryProgramCache`."""
+
+def lock_timeout_seconds(lock_timeout: float) -> float:
+    """Checks the `lock_timeout` of a cache; returns it as a float."""
+
+def cache_entry_name(key: bytes | str) -> str:
+    """The name of the entry of a key: 64 hexadecimal digits."""
+
+def seal_cache_entry(key: bytes | str, value: Buffer | ObjectCode) -> bytes:
+    """The entry to store for a value: its bytes, and a line with a checksum."""
+
+def unseal_cache_entry(key: bytes | str, entry: bytes) -> bytes | None:
+    """The bytes of a stored entry; None if the entry is damaged."""
 
 def program_cache_key(
     code: str | bytes | bytearray,

@@ -98,6 +98,7 @@ GROUPS = {
         del m["b"]
         del m["b"]
         m.hits, m.misses
+        m.lock_timeout, m.compile_lock("a") is None
         m.clear(); len(m)
         m.update({b"x": b"1", "y": b"2"}); len(m), m["x"], m[b"y"]
         m.update([(b"z", b"3")]); len(m)
@@ -134,6 +135,7 @@ GROUPS = {
         del f["b"]
         f.update({"q": b"1"}); len(f)
         f.hits, f.misses
+        f.lock_timeout, f.compile_lock("a") is None
         f.clear(); len(f)
         f.close(); len(f)
         f["a"] = b"1"; f["a"]

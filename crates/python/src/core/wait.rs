@@ -188,6 +188,27 @@ pub fn for_compilation<T: Send>(
     compiled.or_raise(py)
 }
 
+/// Waits on a detached thread. `wait` receives what ends the wait by returning true: a signal handler that raised, if they run
+/// on this thread.
+///
+/// # Errors
+///
+/// The exception of a signal handler.
+pub fn for_lock<T: Send>(
+    py: Python<'_>,
+    wait: impl FnOnce(&mut dyn FnMut() -> bool) -> T + Send,
+) -> PyResult<T> {
+    let mut interrupted = false;
+    let locked = py.detach(|| {
+        wait(&mut || {
+            interrupted = runs_signal_handlers() && symbols::interrupt_requested();
+            interrupted
+        })
+    });
+    completed(py, !interrupted)?;
+    Ok(locked)
+}
+
 /// Whether a signal handler has raised during the compilation. NVRTC ends a compilation only if all calls say so.
 fn is_interrupted() -> bool {
     let (checked, interrupted) = COMPILATION.get();

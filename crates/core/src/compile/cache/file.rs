@@ -1,9 +1,11 @@
 //! A cache on disk, shared by concurrent processes.
 //!
-//! Each entry is a file, `entries/XX/REST.code`, named by the SHA-256 of its key: the code, followed by one line of
-//! text with a checksum. Tools that read the code ignore the line: it follows the end of an ELF file and is a comment
-//! in PTX. Entries are written to `tmp` and renamed, so that no reader sees a partial entry, and no lock is needed.
-//! The checksum detects corruption, not tampering.
+//! Each entry is a file, `entries/XX/REST.code`, named by the SHA-256 of its key. Entries are written to `tmp` and renamed,
+//! so that no reader sees a partial entry, and reading and writing need no lock. The files in `locks` are for compilations
+//! only.
+//!
+//! The directory may be on NFS, with writers on several hosts: a file that another host removed is a stale handle
+//! (ESTALE), which counts as missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,15 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use sha2::{Digest, Sha256};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use super::entry::LINE;
+use super::lock::lock_file;
+use super::{CompileLock, Counts, EntryName, ProgramCache};
 
-use super::{Counts, ProgramCache};
-
-/// The prefix of the last line; its number changes with the format. Entries of other formats count as damaged.
-const MARK: &[u8] = b"\n//cupyrite-2 ";
-/// Length of the last line: mark, checksum, newline.
-const LINE: usize = MARK.len() + 16 + 1;
 /// The suffix of entries: other files in the directory are ignored.
 const SUFFIX: &str = ".code";
 /// Age after which files of dead processes in `tmp` are removed.
@@ -34,31 +31,6 @@ pub struct FileCache {
     root: PathBuf,
     limit: Option<NonZeroU64>,
     counts: Counts,
-}
-
-/// The name of an entry: 64 hexadecimal digits.
-struct Name {
-    digits: String,
-    /// Ties an entry's checksum to its key.
-    seed: u64,
-}
-
-impl Name {
-    fn of(key: &[u8]) -> Name {
-        let digest = Sha256::digest(key);
-        let mut digits = String::with_capacity(64);
-        for byte in digest.iter() {
-            for digit in [byte >> 4, byte & 15] {
-                digits.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
-            }
-        }
-        let mut seed = [0u8; 8];
-        seed.copy_from_slice(&digest[..8]);
-        Name {
-            digits,
-            seed: u64::from_le_bytes(seed),
-        }
-    }
 }
 
 /// Adds the path to an error.
@@ -109,9 +81,12 @@ fn make_directory(path: &Path) -> io::Result<()> {
     builder.create(path).map_err(at(path))
 }
 
-/// Whether the error means that a path does not exist.
+/// Whether the error means that a path does not exist, or no longer on another host's file system.
 fn absent(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::StaleNetworkFileHandle
+    )
 }
 
 impl FileCache {
@@ -149,11 +124,41 @@ impl FileCache {
         &self.root
     }
 
-    fn path(&self, name: &Name) -> PathBuf {
+    fn path(&self, name: &EntryName) -> PathBuf {
+        let (folder, rest) = name.digits().split_at(2);
         let mut path = self.root.join("entries");
-        path.push(&name.digits[..2]);
-        path.push(format!("{}{SUFFIX}", &name.digits[2..]));
+        path.push(folder);
+        path.push(format!("{rest}{SUFFIX}"));
         path
+    }
+
+    /// Opens the lock file of an entry; `None` if this process cannot create it.
+    ///
+    /// Entries share 4096 lock files, which are never removed: if they were, a process could lock a removed file while
+    /// another locks its successor.
+    fn lock_file(&self, name: &EntryName) -> Option<File> {
+        let directory = self.root.join("locks");
+        let path = directory.join(&name.digits()[..3]);
+        let mut options = OpenOptions::new();
+        // NFS locks files that are open for writing.
+        options.read(true).write(true).create(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            options
+                .mode(0o600)
+                .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+        }
+        let opened = match options.open(&path) {
+            Err(error) if absent(&error) => {
+                make_directory(&directory).and_then(|()| options.open(&path))
+            }
+            opened => opened,
+        };
+        if let Err(error) = &opened {
+            log::debug!("no lock file {}: {error}", path.display());
+        }
+        opened.ok()
     }
 
     /// Removes files of dead processes. Errors are ignored: nothing depends on it.
@@ -173,7 +178,7 @@ impl FileCache {
     }
 
     fn read(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        let name = Name::of(key);
+        let name = EntryName::of(key);
         let path = self.path(&name);
         let mut options = OpenOptions::new();
         options.read(true);
@@ -190,19 +195,28 @@ impl FileCache {
             Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return Ok(None),
             Err(error) => return Err(at(&path)(error)),
         };
-        let size = file.metadata().map_err(at(&path))?;
-        if !size.is_file() {
-            return Ok(None);
+        let mut bytes = Vec::new();
+        let read = file.metadata().and_then(|size| {
+            if size.is_file() {
+                bytes.reserve_exact(usize::try_from(size.len()).unwrap_or(0) + 1);
+                file.read_to_end(&mut bytes)?;
+            }
+            Ok(size.is_file())
+        });
+        match read {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(error) if absent(&error) => return Ok(None),
+            Err(error) => return Err(at(&path)(error)),
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(size.len()).unwrap_or(0) + 1);
-        file.read_to_end(&mut bytes).map_err(at(&path))?;
-        if !verify(&name, &mut bytes) {
+        let code = name.unseal(bytes);
+        if code.is_some() {
+            touch(&file);
+        } else {
             // Another process may have just replaced it: that entry is lost, and compiled again.
             let _ = fs::remove_file(&path);
-            return Ok(None);
         }
-        touch(&file);
-        Ok(Some(bytes))
+        Ok(code)
     }
 
     /// Every entry: path, size of the code in bytes, time of the last use.
@@ -215,7 +229,11 @@ impl FileCache {
             Err(error) => return Err(at(&top)(error)),
         };
         for directory in directories {
-            let directory = directory.map_err(at(&top))?.path();
+            let directory = match directory {
+                Ok(directory) => directory.path(),
+                Err(error) if absent(&error) => break,
+                Err(error) => return Err(at(&top)(error)),
+            };
             // Other processes may remove entries meanwhile; files of other programs are ignored.
             let Ok(files) = fs::read_dir(&directory) else {
                 continue;
@@ -292,23 +310,6 @@ fn touch(file: &File) {
     let _ = file.set_times(fs::FileTimes::new().set_accessed(SystemTime::now()));
 }
 
-/// The last line for this code.
-fn line(name: &Name, bytes: &[u8]) -> Vec<u8> {
-    let mut line = MARK.to_vec();
-    line.extend_from_slice(format!("{:016x}\n", xxh3_64_with_seed(bytes, name.seed)).as_bytes());
-    line
-}
-
-/// Verifies and removes the last line.
-fn verify(name: &Name, bytes: &mut Vec<u8>) -> bool {
-    let Some(end) = bytes.len().checked_sub(LINE) else {
-        return false;
-    };
-    let right = bytes[end..] == line(name, &bytes[..end]);
-    bytes.truncate(end);
-    right
-}
-
 /// Renames, also while another process has the target open (which fails briefly on Windows).
 fn replace(from: &Path, to: &Path) -> io::Result<()> {
     let mut pause = Duration::from_millis(1);
@@ -334,6 +335,10 @@ fn place(from: &Path, to: &Path) -> io::Result<()> {
     let mut tries = 100;
     loop {
         match replace(from, to) {
+            // NFS repeats a request whose answer was lost: the second finds that the first has moved the file.
+            Err(error) if absent(&error) && !from.exists() => {
+                return if to.exists() { Ok(()) } else { Err(error) };
+            }
             Err(error) if absent(&error) && tries > 0 => tries -= 1,
             done => return done,
         }
@@ -354,7 +359,7 @@ impl ProgramCache for FileCache {
     }
 
     fn put(&self, key: &[u8], bytes: &[u8]) -> io::Result<()> {
-        let name = Name::of(key);
+        let name = EntryName::of(key);
         let path = self.path(&name);
         if self
             .limit
@@ -366,7 +371,7 @@ impl ProgramCache for FileCache {
         // Not synced: after a power failure the checksum detects missing data.
         let written = file
             .write_all(bytes)
-            .and_then(|()| file.write_all(&line(&name, bytes)));
+            .and_then(|()| file.write_all(&name.line(bytes)));
         touch(&file);
         drop(file);
         let written = written.and_then(|()| place(&temporary, &path));
@@ -378,7 +383,7 @@ impl ProgramCache for FileCache {
     }
 
     fn remove(&self, key: &[u8]) -> io::Result<bool> {
-        let path = self.path(&Name::of(key));
+        let path = self.path(&EntryName::of(key));
         match fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if absent(&error) => Ok(false),
@@ -409,11 +414,36 @@ impl ProgramCache for FileCache {
         Ok(())
     }
 
+    fn compile_lock(
+        &self,
+        key: &[u8],
+        timeout: Duration,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> CompileLock {
+        let name = EntryName::of(key);
+        let Some(file) = self.lock_file(&name) else {
+            return CompileLock::not_held();
+        };
+        let path = self.path(&name);
+        let lock = lock_file(file, timeout, || path.exists(), cancelled);
+        // The next lookup must find what the previous holder stored. An NFS client remembers for up to a minute that a name
+        // does not exist, unless it learns that the directory has changed: opening a directory asks the server.
+        if let Some(directory) = path.parent() {
+            let _ = fs::read_dir(self.root.join("entries"));
+            let _ = fs::read_dir(directory);
+        }
+        lock
+    }
+
     fn hits(&self) -> u64 {
         self.counts.hits()
     }
 
     fn misses(&self) -> u64 {
         self.counts.misses()
+    }
+
+    fn uncount_miss(&self) {
+        self.counts.uncount_miss();
     }
 }

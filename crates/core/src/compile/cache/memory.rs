@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Counts, ProgramCache};
+use super::lock::KeyLocks;
+use super::{CompileLock, Counts, ProgramCache};
 
 /// A cache of compiled programs in memory; a full cache evicts the least recently used entries.
 #[derive(Debug, Default)]
@@ -15,6 +17,7 @@ pub struct MemoryCache {
     limit: Option<NonZeroU64>,
     counts: Counts,
     inner: Mutex<CacheState>,
+    locks: Arc<KeyLocks>,
 }
 
 #[derive(Debug, Default)]
@@ -122,11 +125,24 @@ impl ProgramCache for MemoryCache {
         Ok(())
     }
 
+    fn compile_lock(
+        &self,
+        key: &[u8],
+        timeout: Duration,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> CompileLock {
+        self.locks.lock(key, timeout, cancelled)
+    }
+
     fn hits(&self) -> u64 {
         self.counts.hits()
     }
 
     fn misses(&self) -> u64 {
         self.counts.misses()
+    }
+
+    fn uncount_miss(&self) {
+        self.counts.uncount_miss();
     }
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from contextlib import AbstractContextManager
     from types import TracebackType
     from typing import Self, overload
 
@@ -162,6 +164,37 @@ class ProgramCacheResource(ABC):
         pairs = items.items() if hasattr(items, "items") else items
         for key, value in pairs:
             self[key] = value
+
+    def compile_lock(self, key: bytes | str) -> AbstractContextManager[object]:
+        """Lock for the compilation of the program with this key.
+
+        After a miss, :meth:`cuda.core.Program.compile` enters the lock, looks up the key again, and compiles and stores the
+        program if it is still missing. So of the threads and processes that miss a key at once, one compiles, and the others
+        wait for its result. The lookup with the lock counts instead of the first.
+
+        An implementation limits the wait, and continues without the lock after it. The base implementation locks nothing, and
+        `Program.compile` does not look up a second time.
+
+        Parameters
+        ----------
+        key : bytes or str
+
+        Returns
+        -------
+        context manager
+
+        Examples
+        --------
+        >>> from cuda.core.utils import InMemoryProgramCache
+        >>> cache = InMemoryProgramCache()
+        >>> cache.lock_timeout = 10
+        >>> with cache.compile_lock("key"):
+        ...     if cache.get("key") is None:
+        ...         cache["key"] = b"code"
+        >>> cache["key"]
+        b'code'
+        """
+        return nullcontext()
 
     def close(self) -> None:
         """Release the resources of the cache. The base implementation does nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cupyrite._native.core import file_cache as _file_cache
+from cupyrite._native.core import lock_timeout_seconds as _lock_timeout_seconds
 
 from . import _stored
 from ._abc import ProgramCacheResource
@@ -43,6 +44,7 @@ class FileStreamProgramCache(ProgramCacheResource):
     Another object, or another process, finds the code:
 
     >>> cache = FileStreamProgramCache(folder.name, max_size_bytes=1 << 30)
+    >>> cache.lock_timeout = 10
     >>> code = Program(source, "c++").compile("cubin", cache=cache)
     >>> cache.hits, cache.misses
     (1, 0)
@@ -55,6 +57,8 @@ class FileStreamProgramCache(ProgramCacheResource):
     __delitem__ = _stored.delitem
     __len__ = _stored.length
     get = _stored.get
+    compile_lock = _stored.compile_lock
+    _lock_timeout = 60.0
 
     def __init__(self, path: str | PathLike[str] | None = None, *, max_size_bytes: int | None = None) -> None:
         self._storage = _file_cache(path, max_size_bytes)
@@ -78,5 +82,15 @@ class FileStreamProgramCache(ProgramCacheResource):
 
     @property
     def misses(self) -> int:
-        """Number of lookups of this object that missed."""
+        """Number of lookups of this object that missed; with ``Program.compile``, the number of compilations."""
         return self._storage.misses
+
+    @property
+    def lock_timeout(self) -> float:
+        """Seconds that a compilation waits for the same compilation in another thread or process, which holds a file lock.
+        The system releases the lock of a process that ends. Default: 60."""
+        return self._lock_timeout
+
+    @lock_timeout.setter
+    def lock_timeout(self, seconds: float) -> None:
+        self._lock_timeout = _lock_timeout_seconds(seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cupyrite._native.core import lock_timeout_seconds as _lock_timeout_seconds
 from cupyrite._native.core import memory_cache as _memory_cache
 
 from . import _stored
@@ -26,6 +27,7 @@ class InMemoryProgramCache(ProgramCacheResource):
     >>> Device().set_current()
     >>> source = 'extern "C" __global__ void nothing() {}'
     >>> cache = InMemoryProgramCache(max_size_bytes=16 << 20)
+    >>> cache.lock_timeout = 10
     >>> for _ in range(3):
     ...     code = Program(source, "c++").compile("cubin", cache=cache)
     >>> cache.hits, cache.misses, len(cache)
@@ -40,6 +42,8 @@ class InMemoryProgramCache(ProgramCacheResource):
     __delitem__ = _stored.delitem
     __len__ = _stored.length
     get = _stored.get
+    compile_lock = _stored.compile_lock
+    _lock_timeout = 60.0
 
     def __init__(self, *, max_size_bytes: int | None = None) -> None:
         self._storage = _memory_cache(max_size_bytes)
@@ -55,5 +59,14 @@ class InMemoryProgramCache(ProgramCacheResource):
 
     @property
     def misses(self) -> int:
-        """Number of lookups of this object that missed."""
+        """Number of lookups of this object that missed; with ``Program.compile``, the number of compilations."""
         return self._storage.misses
+
+    @property
+    def lock_timeout(self) -> float:
+        """Seconds that a compilation waits for the same compilation in another thread. Default: 60."""
+        return self._lock_timeout
+
+    @lock_timeout.setter
+    def lock_timeout(self, seconds: float) -> None:
+        self._lock_timeout = _lock_timeout_seconds(seconds)

@@ -6,6 +6,7 @@ from ._abc import ProgramCacheResource as _Resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import Protocol, overload
 
     from cuda.core._module import ObjectCode
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     class _Cache(Protocol):
         _storage: _Storage
+        lock_timeout: float
 
 
 def getitem(self: _Cache, key: bytes | str) -> bytes:
@@ -49,12 +51,17 @@ def length(self: _Cache) -> int:
     return len(self._storage)
 
 
+def compile_lock(self: _Cache, key: bytes | str) -> AbstractContextManager[object]:
+    return self._storage.compile_lock(key, self.lock_timeout)
+
+
 METHODS = {
     "__getitem__": getitem,
     "get": get,
     "__setitem__": setitem,
     "__delitem__": delitem,
     "__len__": length,
+    "compile_lock": compile_lock,
 }
 for _name, _method in METHODS.items():
     _method.__name__ = _name

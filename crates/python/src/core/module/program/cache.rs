@@ -4,16 +4,19 @@ use std::borrow::Cow;
 use std::io;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use cupyrite::cache::{Expression, FileCache, KeyRequest, MemoryCache, PathError, ProgramCache};
+use cupyrite::cache::{
+    CompileLock, EntryName, Expression, FileCache, KeyRequest, MemoryCache, PathError, ProgramCache,
+};
 use cupyrite::{CodeKind, CodeSource, ObjectCode, SourceKind};
 use pyo3::exceptions::{PyOSError, PyRuntimeWarning, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::core::errors::OrRaise;
 use crate::core::module::object_code;
@@ -21,6 +24,7 @@ use crate::core::module::program::options;
 use crate::core::module::program::options::bytes_of;
 use crate::core::module::program::{OPTIONS, kind_of, lower, source_kind, targets};
 use crate::core::numbers;
+use crate::core::wait;
 use crate::site_packages;
 
 /// Adds the cache storages and the key function.
@@ -30,8 +34,13 @@ use crate::site_packages;
 /// Python errors.
 pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<CacheStorage>()?;
+    core.add_class::<StorageLock>()?;
     core.add_function(wrap_pyfunction!(memory_cache, core)?)?;
     core.add_function(wrap_pyfunction!(file_cache, core)?)?;
+    core.add_function(wrap_pyfunction!(cache_entry_name, core)?)?;
+    core.add_function(wrap_pyfunction!(seal_cache_entry, core)?)?;
+    core.add_function(wrap_pyfunction!(unseal_cache_entry, core)?)?;
+    core.add_function(wrap_pyfunction!(lock_timeout_seconds, core)?)?;
     core.add_function(wrap_pyfunction!(program_cache_key, core)?)
 }
 
@@ -98,6 +107,24 @@ fn key_of(key: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     })
 }
 
+/// Calls `use_bytes` with the bytes of a cache value.
+///
+/// # Errors
+///
+/// `TypeError` for other values than an `ObjectCode` or a bytes-like object; the `OSError` of a file that cannot be read.
+fn with_value<T>(value: &Bound<'_, PyAny>, use_bytes: impl FnOnce(&[u8]) -> T) -> PyResult<T> {
+    if let Some(code) = object_code::borrow(value) {
+        Ok(use_bytes(&bytes_of_code(code)?))
+    } else if let Some(bytes) = buffer_of(value)? {
+        Ok(use_bytes(bytes.as_bytes()))
+    } else {
+        Err(PyTypeError::new_err(format!(
+            "program cache value must be an ObjectCode or a bytes-like object, not {}",
+            value.get_type().name()?
+        )))
+    }
+}
+
 /// Bytes of an object with the buffer protocol; `None` for other objects.
 fn buffer_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyBytes>>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
@@ -134,19 +161,8 @@ impl CacheStorage {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let key = key_of(key)?;
-        let stored = if let Some(code) = object_code::borrow(value) {
-            let bytes = bytes_of_code(code)?;
-            py.detach(|| self.cache.put(&key, &bytes))
-        } else if let Some(bytes) = buffer_of(value)? {
-            let bytes = bytes.as_bytes();
-            py.detach(|| self.cache.put(&key, bytes))
-        } else {
-            return Err(PyTypeError::new_err(format!(
-                "program cache value must be an ObjectCode or a bytes-like object, not {}",
-                value.get_type().name()?
-            )));
-        };
-        stored.map_err(|error| os_error(&error))
+        with_value(value, |bytes| py.detach(|| self.cache.put(&key, bytes)))?
+            .map_err(|error| os_error(&error))
     }
 
     /// Removes an entry; returns whether it existed.
@@ -167,6 +183,20 @@ impl CacheStorage {
             .map_err(|error| os_error(&error))
     }
 
+    /// The lock for the compilation of the program with this key, and the seconds to wait for it.
+    fn compile_lock(
+        &self,
+        key: &Bound<'_, PyAny>,
+        lock_timeout: &Bound<'_, PyAny>,
+    ) -> PyResult<StorageLock> {
+        Ok(StorageLock {
+            cache: self.cache.clone(),
+            key: key_of(key)?,
+            timeout: timeout_of(lock_timeout)?,
+            held: Mutex::new(None),
+        })
+    }
+
     /// Number of lookups that hit.
     #[getter]
     fn hits(&self) -> u64 {
@@ -178,6 +208,90 @@ impl CacheStorage {
     fn misses(&self) -> u64 {
         self.cache.misses()
     }
+}
+
+/// Context manager that `compile_lock` of the cache classes of `cuda.core.utils` returns.
+#[pyclass(frozen, module = "cupyrite._native.core")]
+pub struct StorageLock {
+    cache: Arc<dyn ProgramCache>,
+    key: Vec<u8>,
+    timeout: Duration,
+    held: Mutex<Option<CompileLock>>,
+}
+
+impl StorageLock {
+    fn replace(&self, lock: Option<CompileLock>) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = lock;
+    }
+}
+
+#[pymethods]
+impl StorageLock {
+    fn __enter__(&self, py: Python<'_>) -> PyResult<()> {
+        let lock = wait::for_lock(py, |cancelled| {
+            self.cache.compile_lock(&self.key, self.timeout, cancelled)
+        })?;
+        self.replace(Some(lock));
+        Ok(())
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.replace(None);
+    }
+
+    /// Takes back the miss of the lookup before the lock.
+    fn _uncount_miss(&self) {
+        self.cache.uncount_miss();
+    }
+}
+
+/// Converts `lock_timeout`, a number of seconds.
+fn timeout_of(lock_timeout: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let expected = "expected a number of seconds, 0 or more";
+    let Ok(seconds) = lock_timeout.extract::<f64>() else {
+        return Err(PyTypeError::new_err(format!(
+            "lock_timeout is {}; {expected}",
+            lock_timeout.repr()?
+        )));
+    };
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| PyValueError::new_err(format!("lock_timeout is {seconds}; {expected}")))
+}
+
+/// Checks the `lock_timeout` of a cache; returns it as a float.
+#[pyfunction]
+fn lock_timeout_seconds(lock_timeout: &Bound<'_, PyAny>) -> PyResult<f64> {
+    timeout_of(lock_timeout).map(|timeout| timeout.as_secs_f64())
+}
+
+/// The name of the entry of a key: 64 hexadecimal digits.
+#[pyfunction]
+fn cache_entry_name(key: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(EntryName::of(&key_of(key)?).digits().to_owned())
+}
+
+/// The entry to store for a value: its bytes, and a line with a checksum.
+#[pyfunction]
+fn seal_cache_entry<'py>(
+    key: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let name = EntryName::of(&key_of(key)?);
+    let entry = with_value(value, |code| name.seal(code))?;
+    Ok(PyBytes::new(key.py(), &entry))
+}
+
+/// The bytes of a stored entry; None if the entry is damaged.
+#[pyfunction]
+fn unseal_cache_entry<'py>(
+    key: &Bound<'py, PyAny>,
+    entry: &Bound<'py, PyBytes>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let name = EntryName::of(&key_of(key)?);
+    let code = name.unseal(entry.as_bytes().to_vec());
+    Ok(code.map(|code| PyBytes::new(key.py(), &code)))
 }
 
 fn limit_of(max_size_bytes: Option<&Bound<'_, PyAny>>) -> PyResult<Option<NonZeroU64>> {
@@ -338,9 +452,32 @@ fn program_cache_key<'py>(
     Ok(PyBytes::new(py, &key))
 }
 
+/// Converts an `OSError` of a cache to a warning: the program can be compiled without its cache.
+///
+/// # Errors
+///
+/// Other exceptions, and the warning if a filter turns it into an exception.
+fn warn_of_os_error(py: Python<'_>, what: &str, error: PyErr) -> PyResult<()> {
+    if !error.is_instance_of::<PyOSError>(py) {
+        return Err(error);
+    }
+    let text = format!("{what}: {error}\0");
+    let text = std::ffi::CStr::from_bytes_until_nul(text.as_bytes()).unwrap_or(c"?");
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1)
+}
+
+const NOT_READ: &str =
+    "the program cache could not be read, and the program was compiled without it";
+const NOT_STORED: &str = "the compiled program could not be stored in the cache";
+
+/// What a compilation creates: an `ObjectCode` object, and the code itself.
+pub type Compiled = (Py<PyAny>, ObjectCode);
+
 /// A cache access of `Program.compile`.
 pub struct CacheAccess<'a, 'py> {
     cache: &'a Bound<'py, PyAny>,
+    /// `ProgramCacheResource`.
+    base: Bound<'py, PyAny>,
     compiler: &'a cupyrite::Compiler,
     target: CodeKind,
     given: &'a [Bound<'py, PyAny>],
@@ -372,6 +509,7 @@ impl<'a, 'py> CacheAccess<'a, 'py> {
         }
         let mut this = CacheAccess {
             cache,
+            base: class,
             compiler,
             target,
             given,
@@ -403,12 +541,112 @@ impl<'a, 'py> CacheAccess<'a, 'py> {
         [self.key.as_slice(), b" symbols"].concat()
     }
 
+    /// Finds the compiled code, or compiles and stores it. Returns the code itself only if it was compiled.
+    ///
+    /// # Errors
+    ///
+    /// Errors of the compilation, and those of the cache that are not an `OSError`.
+    pub fn find_or_compile(
+        &self,
+        compile: impl FnOnce() -> PyResult<Compiled>,
+    ) -> PyResult<(Py<PyAny>, Option<ObjectCode>)> {
+        match self.find() {
+            Ok(Some(found)) => return Ok((found, None)),
+            Ok(None) => {}
+            Err(error) => return self.compile_without(error, compile),
+        }
+        let Some(lock) = self.compile_lock()? else {
+            return self.compile_and_keep(compile);
+        };
+        if let Err(error) = lock.call_method0(intern!(lock.py(), "__enter__")) {
+            return self.compile_without(error, compile);
+        }
+        let done = self.find_again_or_compile(&lock, compile);
+        self.leave(&lock, done)
+    }
+
+    /// Compiles without the cache, after an error of its storage.
+    fn compile_without(
+        &self,
+        error: PyErr,
+        compile: impl FnOnce() -> PyResult<Compiled>,
+    ) -> PyResult<(Py<PyAny>, Option<ObjectCode>)> {
+        warn_of_os_error(self.cache.py(), NOT_READ, error)?;
+        let (created, code) = compile()?;
+        Ok((created, Some(code)))
+    }
+
+    fn compile_and_keep(
+        &self,
+        compile: impl FnOnce() -> PyResult<Compiled>,
+    ) -> PyResult<(Py<PyAny>, Option<ObjectCode>)> {
+        let (created, code) = compile()?;
+        self.keep(&created, &code)?;
+        Ok((created, Some(code)))
+    }
+
+    /// The cache's lock for this compilation; `None` if its class does not override that of `ProgramCacheResource`.
+    fn compile_lock(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = self.cache.py();
+        let name = intern!(py, "compile_lock");
+        let class = self.cache.get_type();
+        match class.getattr_opt(name)? {
+            Some(method) if !method.is(&self.base.getattr(name)?) => self
+                .cache
+                .call_method1(name, (PyBytes::new(py, &self.key),))
+                .map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// With the lock: looks up again what another thread or process may have stored meanwhile.
+    fn find_again_or_compile(
+        &self,
+        lock: &Bound<'py, PyAny>,
+        compile: impl FnOnce() -> PyResult<Compiled>,
+    ) -> PyResult<(Py<PyAny>, Option<ObjectCode>)> {
+        let found = match self.find() {
+            Ok(found) => found,
+            Err(error) => return self.compile_without(error, compile),
+        };
+        let uncount = intern!(lock.py(), "_uncount_miss");
+        if let Some(uncount) = lock.getattr_opt(uncount)? {
+            uncount.call0()?;
+        }
+        match found {
+            Some(found) => Ok((found, None)),
+            None => self.compile_and_keep(compile),
+        }
+    }
+
+    /// Releases the lock.
+    fn leave<T>(&self, lock: &Bound<'py, PyAny>, done: PyResult<T>) -> PyResult<T> {
+        let py = lock.py();
+        let name = intern!(py, "__exit__");
+        match done {
+            Ok(value) => match lock.call_method1(name, (py.None(), py.None(), py.None())) {
+                Ok(_) => Ok(value),
+                Err(error) => warn_of_os_error(py, NOT_STORED, error).map(|()| value),
+            },
+            Err(error) => {
+                let raised = (
+                    error.get_type(py),
+                    error.value(py).clone(),
+                    error.traceback(py),
+                );
+                // The first error is the reason.
+                let _ = lock.call_method1(name, raised);
+                Err(error)
+            }
+        }
+    }
+
     /// Looks up the compiled code.
     ///
     /// # Errors
     ///
     /// Errors of the cache.
-    pub fn find(&self) -> PyResult<Option<Py<PyAny>>> {
+    fn find(&self) -> PyResult<Option<Py<PyAny>>> {
         let py = self.cache.py();
         let get = |key: &[u8]| -> PyResult<Option<Bound<'py, PyBytes>>> {
             let found = self
@@ -470,36 +708,32 @@ impl<'a, 'py> CacheAccess<'a, 'py> {
     /// # Errors
     ///
     /// Errors of the cache. A failure to write the storage is a warning: the program was compiled.
-    pub fn keep(&self, created: &Py<PyAny>, code: &ObjectCode) -> PyResult<()> {
+    fn keep(&self, created: &Py<PyAny>, code: &ObjectCode) -> PyResult<()> {
         let py = self.cache.py();
         if self.current_key()? != self.key {
             return Ok(());
         }
-        let mut kept = self
-            .cache
-            .set_item(PyBytes::new(py, &self.key), created.bind(py));
-        if kept.is_ok() && self.has_symbols() {
-            let mut order: Vec<usize> = (0..self.given.len()).collect();
-            order.sort_by_key(|at| &self.expressions[*at]);
-            let mut names = String::new();
-            for at in order {
-                let expression = crate::core::module::program::expression(&self.given[at])?;
-                names.push_str(code.lowered_name(&expression).unwrap_or_default());
-                names.push('\n');
+        let store = || {
+            // The names first: who finds the code finds its names.
+            if self.has_symbols() {
+                let mut order: Vec<usize> = (0..self.given.len()).collect();
+                order.sort_by_key(|at| &self.expressions[*at]);
+                let mut names = String::new();
+                for at in order {
+                    let expression = crate::core::module::program::expression(&self.given[at])?;
+                    names.push_str(code.lowered_name(&expression).unwrap_or_default());
+                    names.push('\n');
+                }
+                let key = PyBytes::new(py, &self.symbols_key());
+                self.cache
+                    .set_item(key, PyBytes::new(py, names.as_bytes()))?;
             }
-            let key = self.symbols_key();
-            kept = self
-                .cache
-                .set_item(PyBytes::new(py, &key), PyBytes::new(py, names.as_bytes()));
-        }
-        match kept {
-            Err(error) if error.is_instance_of::<PyOSError>(py) => {
-                let text =
-                    format!("the compiled program could not be stored in the cache: {error}\0");
-                let text = std::ffi::CStr::from_bytes_until_nul(text.as_bytes()).unwrap_or(c"?");
-                PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1)
-            }
-            other => other,
+            let key = PyBytes::new(py, &self.key);
+            self.cache.set_item(key, created.bind(py))
+        };
+        match store() {
+            Err(error) => warn_of_os_error(py, NOT_STORED, error),
+            Ok(()) => Ok(()),
         }
     }
 }

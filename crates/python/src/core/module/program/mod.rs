@@ -282,7 +282,8 @@ impl PyProgram {
     /// logs : object, optional
     ///     An object with a method ``write(str)``, which receives the log of a successful compilation.
     /// cache : ProgramCacheResource, optional
-    ///     Cache for lookup and storage of the compiled code.
+    ///     Cache for lookup and storage of the compiled code. Of the threads and processes that miss the same code at once, one
+    ///     compiles, and the others wait for its result. An `OSError` of the cache is a `RuntimeWarning`.
     ///
     /// Returns
     /// -------
@@ -343,34 +344,31 @@ impl PyProgram {
         let cache = cache
             .map(|cache| cache::CacheAccess::new(cache, &compiler, target, &given))
             .transpose()?;
-        if let Some(found) = cache
-            .as_ref()
-            .map(cache::CacheAccess::find)
-            .transpose()?
-            .flatten()
-        {
-            return Ok(found);
-        }
-        let code = wait::for_compilation(py, |interrupted| {
-            compiler.compile_unless(target, &expressions, interrupted)
-        })?;
-        if let Some(logs) = logs
+        let compile = || {
+            let code = wait::for_compilation(py, |interrupted| {
+                compiler.compile_unless(target, &expressions, interrupted)
+            })?;
+            let symbols = PyDict::new(py);
+            for (key, expression) in given.iter().zip(&expressions) {
+                // Only CUDA C++ has names that are mangled.
+                if let Some(name) = code.lowered_name(expression) {
+                    symbols.set_item(key, PyBytes::new(py, name.as_bytes()))?;
+                }
+            }
+            let created = object_code::make_with(py, code.clone(), symbols)?;
+            Ok((created, code))
+        };
+        let (object, compiled) = match cache {
+            Some(cache) => cache.find_or_compile(compile)?,
+            None => compile().map(|(created, code)| (created, Some(code)))?,
+        };
+        // After the cache has released its lock: this is code of the program.
+        if let (Some(logs), Some(code)) = (logs, &compiled)
             && !code.log().is_empty()
         {
             logs.call_method1(intern!(py, "write"), (code.log(),))?;
         }
-        let symbols = PyDict::new(py);
-        for (key, expression) in given.iter().zip(&expressions) {
-            // Only CUDA C++ has names that are mangled.
-            if let Some(name) = code.lowered_name(expression) {
-                symbols.set_item(key, PyBytes::new(py, name.as_bytes()))?;
-            }
-        }
-        let created = object_code::make_with(py, code.clone(), symbols)?;
-        if let Some(cache) = cache {
-            cache.keep(&created, &code)?;
-        }
-        Ok(created)
+        Ok(object)
     }
 
     /// Former name of :meth:`compile` for PTX programs.
