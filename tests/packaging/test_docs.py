@@ -13,6 +13,7 @@ ROOT = TESTS.parent
 PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if pages.read(path).blocks)
 #: Blocks that are not run, with the beginnings of their reasons. Others fail the test.
 NOT_RUN = {
+    "docs/howto/cache-compiled-programs.md": ["needs a Redis server"],
     "docs/howto/mix-with-numpy-and-dlpack.md": ["needs PyTorch and a GPU"],
     "docs/style.md": ["a comment without code"],
     "docs/testing.md": ["tests/packaging/test_testing_recipes.py runs it"] * 4,
