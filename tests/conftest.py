@@ -46,6 +46,7 @@ SLOW = (
     "packaging/test_examples.py",
     "packaging/test_gallery.py",
     "packaging/test_interface.py",
+    "packaging/test_mpi_rust.py",
     "packaging/test_nccl_examples.py",
     "packaging/test_notebooks.py",
     "packaging/test_pytest_plugin.py",

@@ -19,7 +19,8 @@ cuda.core cuda.core.graph cuda.core.system cuda.core.system.typing cuda.core.tex
 cuda.core.utils cuda.core.typing
 cuda.bindings.driver cuda.bindings.runtime cuda.bindings.nvrtc cuda.bindings.nvjitlink cuda.bindings.nvvm
 cuda.bindings.nvfatbin cuda.bindings.nvml cuda.bindings.cufile cuda.bindings.cudla cuda.bindings.utils
-cuda.bindings._v2.driver cuda.bindings._v2.runtime cuda.bindings._v2.nvrtc cuda.pathfinder cupyrite.program_caches
+cuda.bindings._v2.driver cuda.bindings._v2.runtime cuda.bindings._v2.nvrtc cuda.pathfinder
+cupyrite.dask cupyrite.ray cupyrite.program_caches cupyrite.serialization
 """.split()
 #: Methods with underscores that a user writes as an operator, a `with` statement or a protocol are not listed.
 CONSTRUCTORS = ("__init__", "__new__")

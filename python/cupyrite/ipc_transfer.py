@@ -63,7 +63,9 @@ def node_identity() -> str:
 
 def _peer_user(connection: socket.socket) -> int:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return struct.unpack("3i", credentials)[1]
+    # The process, the user, the group.
+    user: int = struct.unpack("3i", credentials)[1]
+    return user
 
 
 def _send_message(connection: socket.socket, message: Any, files: list[int]) -> None:
@@ -164,6 +166,7 @@ class IpcReceiver:
                 if _peer_user(connection) != os.geteuid():
                     return
                 request, files = _receive_message(connection, 1)
+                answer: int | str
                 try:
                     answer = self._receive(request, files)
                 except Exception as error:
@@ -200,7 +203,7 @@ class IpcReceiver:
 
     def _pool(self, request: dict[str, Any], files: list[int]) -> DeviceMemoryResource:
         # Takes the descriptor, also if the pool is known.
-        handle = IPCAllocationHandle._restore(files[0], request["pool"])
+        handle: IPCAllocationHandle = IPCAllocationHandle._restore(files[0], request["pool"])  # type: ignore[attr-defined]
         with self._lock:
             for uuid, (_, process) in list(self._pools.items()):
                 if not os.path.exists(f"/proc/{process}"):
@@ -271,7 +274,8 @@ def send(memory: Buffer, address: str) -> int | None:
                 staged.copy_from(memory, stream=stream)
                 stream.sync()
             source = staged or memory
-            handle = source.memory_resource.allocation_handle
+            pool: Any = source.memory_resource
+            handle = pool.allocation_handle
             request = {
                 "pool": handle.uuid,
                 "descriptor": source.ipc_descriptor,
@@ -280,7 +284,7 @@ def send(memory: Buffer, address: str) -> int | None:
                 "process": os.getpid(),
             }
             _send_message(connection, request, [int(handle)])
-            answer, _ = _receive_message(connection, 0)
+            answer: int | str = _receive_message(connection, 0)[0]
     except Exception as error:
         # The bytes then go through the host, which reports errors of the memory itself.
         _log.debug("device memory could not be sent to %s: %s", address, error)

@@ -52,12 +52,22 @@ def _is_entry_name(text: str) -> bool:
 class _SharedProgramCache(ProgramCacheResource):
     """Program cache over a storage of named entries."""
 
+    #: Keyword arguments of the constructor, for pickling.
+    _arguments: dict[str, Any]
+
     def __init__(self, lock_timeout: float) -> None:
         self._lock_timeout = lock_timeout_seconds(lock_timeout)
         # Only for its locks.
         self._process_locks = memory_cache()
         self._counting = threading.Lock()
         self._hits = self._misses = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The arguments: another process opens the same storage."""
+        return self._arguments
+
+    def __setstate__(self, arguments: dict[str, Any]) -> None:
+        self.__init__(**arguments)  # type: ignore[misc]
 
     @abstractmethod
     def _read(self, name: str) -> bytes | None:
@@ -241,6 +251,12 @@ class RedisProgramCache(_SharedProgramCache):
     ) -> None:
         module = _redis_module()
         super().__init__(lock_timeout)
+        self._arguments = {
+            "client_or_url": client_or_url,
+            "prefix": prefix,
+            "expire_seconds": expire_seconds,
+            "lock_timeout": lock_timeout,
+        }
         if not isinstance(prefix, str):
             raise TypeError(f"prefix is {prefix!r}; expected str")
         self._prefix = prefix.encode()
@@ -270,6 +286,12 @@ class RedisProgramCache(_SharedProgramCache):
         if client.get_encoder().decode_responses:
             raise ValueError("the client decodes responses to str; expected decode_responses=False: programs are bytes")
         self._client: Any = client
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The arguments: another process connects to the same server."""
+        if not self._owned:
+            raise TypeError("a RedisProgramCache of a client cannot be pickled; create it from a URL")
+        return self._arguments
 
     def _key(self, name: str) -> bytes:
         return self._prefix + name.encode()
@@ -441,6 +463,7 @@ class FsspecProgramCache(_SharedProgramCache):
     def __init__(self, url: str, *, storage_options: Mapping[str, Any] | None = None, lock_timeout: float = 60) -> None:
         module = _fsspec_module()
         super().__init__(lock_timeout)
+        self._arguments = {"url": url, "storage_options": storage_options, "lock_timeout": lock_timeout}
         if not isinstance(url, str):
             raise TypeError(f"url is {url!r}; expected str")
         self._filesystem, root = module.core.url_to_fs(url, **dict(storage_options or {}))

@@ -363,7 +363,14 @@ def test_actors_have_a_device_each_and_one_too_many_waits(actor):
         ray.kill(each)
 
 
-def test_an_actor_that_is_killed_starts_again_with_its_state_and_repeats_the_task(cluster, device, tmp_path):
+@pytest.fixture
+def another_device(cluster, actor):
+    """Skips a test of an actor beside the one that all tests share."""
+    if ray.cluster_resources().get("GPU", 0) < 2:
+        pytest.skip("needs two devices")
+
+
+def test_an_actor_that_is_killed_starts_again_with_its_state_and_repeats_the_task(another_device, device, tmp_path):
     state = ray.put(filled(device, numbers(1000)))
     actor = Actor.options(max_restarts=1, max_task_retries=1).remote([state])
     before = get(actor.facts.remote())[-1]
@@ -372,7 +379,7 @@ def test_an_actor_that_is_killed_starts_again_with_its_state_and_repeats_the_tas
     ray.kill(actor)
 
 
-def test_an_actor_that_is_killed_without_restarts_is_an_error(cluster, tmp_path):
+def test_an_actor_that_is_killed_without_restarts_is_an_error(another_device, tmp_path):
     actor = Actor.remote()
     with pytest.raises(ray.exceptions.ActorDiedError):
         get(actor.crash.remote(str(tmp_path / "crashed")))

@@ -47,7 +47,8 @@ class DevicePlugin(WorkerPlugin):
     warm : sequence of Kernel, ObjectCode and Program, optional
         Code to load when a worker starts. A program is compiled to a cubin, into `cache`.
     cache : ProgramCacheResource, optional
-        Cache for the programs of `warm`. It must be picklable: :class:`~cuda.core.utils.FileStreamProgramCache` is.
+        Cache for the programs of `warm`. It must be picklable: :class:`~cuda.core.utils.FileStreamProgramCache` is, and so are those of
+        :mod:`cupyrite.program_caches`.
     ipc : bool, optional
         Whether to use an IPC-enabled pool as the device's memory resource, and to send memory through it. Default: where the
         device supports it.

@@ -36,7 +36,7 @@ def _sizeof_host_copy(copy: _HostCopy) -> int:
     return sizeof(copy.frames)
 
 
-class DeviceStore(MutableMapping):
+class DeviceStore(MutableMapping[Any, Any]):
     """Values by key: those with device memory in an LRU list of limited size, all others in another mapping.
 
     When the list is full, the values used least recently are copied to the host and stored in the other mapping; Dask's own
@@ -50,7 +50,7 @@ class DeviceStore(MutableMapping):
         Bytes of device memory.
     """
 
-    def __init__(self, host: MutableMapping, limit: int) -> None:
+    def __init__(self, host: MutableMapping[Any, Any], limit: int) -> None:
         self.host, self.limit = host, limit
         #: Values with device memory and its size; the least recently used first.
         self.device: dict[Any, tuple[Any, int]] = {}

@@ -662,7 +662,8 @@ def test_other_cache_classes(nvrtc):
 def test_a_cache_on_disk_can_be_sent_to_another_process(tmp_path):
     cache = FileStreamProgramCache(tmp_path, max_size_bytes=100)
     cache["key"] = b"code"
+    cache.lock_timeout = 5
     arrived = pickle.loads(pickle.dumps(cache))
-    assert arrived["key"] == b"code"
+    assert arrived["key"] == b"code" and arrived.lock_timeout == 5
     arrived["other"] = bytes(98)
     assert len(arrived) == 1

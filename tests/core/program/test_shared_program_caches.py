@@ -1,6 +1,7 @@
 """`cupyrite.program_caches`: caches on a Redis server, and in storages that fsspec knows."""
 
 import os
+import pickle
 import shutil
 import subprocess
 import time
@@ -64,6 +65,22 @@ def compile_ptx(cache, source=KERNEL):
 
 # ---------------------------------------------------------------------------------------------------------
 # All caches
+
+
+def test_a_cache_can_be_sent_to_another_process(open_cache):
+    cache = open_cache(lock_timeout=5)
+    cache["key"] = b"code"
+    arrived = pickle.loads(pickle.dumps(cache))
+    assert type(arrived) is type(cache) and arrived["key"] == b"code"
+    assert arrived._lock_timeout == 5 and arrived.hits == 1
+
+
+def test_a_cache_of_a_redis_client_is_not_pickled(server):
+    redis = pytest.importorskip("redis")
+    from cupyrite.program_caches import RedisProgramCache
+
+    with pytest.raises(TypeError, match="create it from a URL"):
+        pickle.dumps(RedisProgramCache(redis.Redis.from_url(server.url)))
 
 
 def test_mapping_interface(open_cache, tmp_path):

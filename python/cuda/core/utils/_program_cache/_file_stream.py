@@ -64,12 +64,13 @@ class FileStreamProgramCache(ProgramCacheResource):
         self._storage = _file_cache(path, max_size_bytes)
         self._arguments = {"path": path, "max_size_bytes": max_size_bytes}
 
-    def __getstate__(self) -> dict[str, object]:
+    def __getstate__(self) -> tuple[dict[str, object], float]:
         """The arguments: another process opens the same directory."""
-        return self._arguments
+        return self._arguments, self._lock_timeout
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __setstate__(self, state: tuple[dict[str, Any], float]) -> None:
+        arguments, self._lock_timeout = state
+        self.__init__(**arguments)  # type: ignore[misc]
 
     def clear(self) -> None:
         """Remove all entries."""
