@@ -72,8 +72,8 @@ def main():
     parser.add_argument("--rows", type=int, default=32768)
     parser.add_argument("--columns", type=int, default=32768)
     options = parser.parse_args()
-    # H200: benches/scaling/halo_exchange.py, one rank, 8192 x 8192.
-    fixed, per_element, edges = 9.4e-6, 29.5e-9 / 8192, 12e-6
+    # H200: benches/scaling/halo_exchange.py, one rank, 32768 x 32768.
+    fixed, per_element, edges = 10.8e-6, 116.3e-9 / 32768, 21.9e-6
     size = FLOAT * options.columns
     counts = (1, 2, 8, 64, 1024)
     alone = halo_exchange(1, options.rows, fixed, per_element * options.columns, edges, 0)
