@@ -12,6 +12,8 @@ import signal
 import pytest
 
 os.environ.setdefault("CUDA_PYTHON_DISABLE_MAJOR_VERSION_WARNING", "1")
+# Without it, Ray connects to a cluster that the machine's user started, and waits for one that has died.
+os.environ.setdefault("RAY_ADDRESS", "local")
 
 
 # Files and folders that `cargo xtask test --quick` leaves out: together five sixths of the suite's time. They are about

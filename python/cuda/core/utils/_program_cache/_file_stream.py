@@ -62,7 +62,7 @@ class FileStreamProgramCache(ProgramCacheResource):
 
     def __init__(self, path: str | PathLike[str] | None = None, *, max_size_bytes: int | None = None) -> None:
         self._storage = _file_cache(path, max_size_bytes)
-        self._arguments = {"path": path, "max_size_bytes": max_size_bytes}
+        self._arguments: dict[str, object] = {"path": path, "max_size_bytes": max_size_bytes}
 
     def __getstate__(self) -> tuple[dict[str, object], float]:
         """The arguments: another process opens the same directory."""
