@@ -1,18 +1,20 @@
 """Results of Dask's tasks in device memory, with real workers: on one GPU, or on two CPU devices."""
 
+import copyreg
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import time
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
 
 pytest.importorskip("distributed")
 
-from cuda.core import Buffer, Device, DeviceMemoryResource, LaunchConfig, Program, launch
+from cuda.core import Buffer, Device, DeviceMemoryResource, LaunchConfig, ManagedBuffer, Program, launch
 from cuda.core.utils import FileStreamProgramCache, StridedMemoryView
 from cupyrite.dask import DevicePlugin
 from cupyrite.dask.store import DeviceStore
@@ -38,9 +40,13 @@ def cluster(workers, **settings):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _environment():
+def _process():
+    """Restores the environment and what pickles do."""
     before = os.environ.get("CUPYRITE_CPU_DEVICES")
     yield
+    for memory_type in (Buffer, ManagedBuffer, StridedMemoryView):
+        copyreg.dispatch_table.pop(memory_type, None)
+        ForkingPickler._extra_reducers.pop(memory_type, None)
     if before is None:
         os.environ.pop("CUPYRITE_CPU_DEVICES", None)
     else:
@@ -287,6 +293,7 @@ def test_a_buffer_with_new_contents_is_a_new_argument(shared, client):
 
 def test_buffers_are_part_of_functions(client, kernel):
     buffer = make(kernel, 1000)
+    tokenize(buffer)
     assert np.array_equal(client.submit(lambda: host(buffer)).result(), wanted(1000))
 
 

@@ -8,5 +8,3 @@ from .plugin import DevicePlugin
 from .serializers import register
 
 __all__ = ["DevicePlugin", "register"]
-
-register()

@@ -20,7 +20,7 @@ from cupyrite import ipc_transfer, serialization
 if TYPE_CHECKING:
     from cupyrite.ipc_transfer import IpcReceiver
 
-__all__ = ["HANDSHAKE_KEY", "device_nbytes", "receiver", "register"]
+__all__ = ["HANDSHAKE_KEY", "device_nbytes", "receiver", "register", "register_sizes"]
 
 #: Key of the receiver's address among what Dask's workers tell each other when they connect.
 HANDSHAKE_KEY = "cupyrite-ipc"
@@ -106,7 +106,10 @@ def _code_nbytes(code: ObjectCode) -> int:
 
 
 def register() -> None:
-    """Register sizes, serializers and pickles. `distributed` must be installed. Further calls do nothing new."""
+    """Register sizes, serializers and pickles in this process. `distributed` must be installed. Further calls do nothing new.
+
+    Dask's entry point calls it when Dask first handles a buffer, a view or code.
+    """
     register_sizes()
     _register_serializers()
     _register_pickles()
@@ -117,10 +120,10 @@ def _reduce(memory: Any) -> tuple[Any, ...]:
 
 
 def _register_pickles() -> None:
-    """Let :mod:`pickle` copy memory to the host, in this process.
+    """Let :mod:`pickle` copy memory to the host.
 
-    Dask pickles what contains buffers, and the pickle of a buffer in an IPC-enabled pool is a reference, which only related
-    processes can follow. `multiprocessing` still sends references.
+    Dask pickles arguments of tasks, and objects that contain buffers. The pickle of a buffer in an IPC-enabled pool would be a
+    reference, which only related processes can follow. `multiprocessing` still sends references.
     """
     from multiprocessing.reduction import ForkingPickler
 
