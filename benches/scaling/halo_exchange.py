@@ -93,7 +93,7 @@ def main():
     parser.add_argument("--messages", choices=("device", "host"))
     options = parser.parse_args()
     world = MPI.COMM_WORLD
-    device, _ = example.choose_device(world)
+    device = example.choose_device(world.Split_type(MPI.COMM_TYPE_SHARED))
     where = options.messages or ("device" if device.name.startswith("CPU") else "host")
     staged = where == "host"
     size, turns = options.size, options.turns

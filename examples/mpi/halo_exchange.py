@@ -7,13 +7,14 @@ Each rank takes the device of its number on its machine. While neighbours exchan
 On the CPU device, device memory is host memory, and every MPI sends it. On a GPU, messages go through page-locked host memory,
 unless --messages device says that MPI is CUDA-aware: MPI cannot be asked, and one that is not crashes.
 
-All ranks check their settings together first: if one has none of the devices, all end, and that rank says why. `Allreduce` adds
+Until the first message, all ranks agree on what failed: if one has no device, or cannot compile, it says why, and all end. `Allreduce` adds
 the heat of all bands in device memory.
 """
 
 import argparse
 import sys
 import time
+import traceback
 
 import numpy as np
 from cuda.core import Buffer, Device, LaunchConfig, LegacyPinnedMemoryResource, Program, launch
@@ -47,30 +48,39 @@ extern "C" __global__ void heat(const float *in, double *sum, int width, int row
 """
 BLOCK = (32, 8)
 FLOAT = 4
+# Exit status of a program that the machine cannot run.
+SKIPPED = 77
 
 
-def choose_device(world):
-    """The device of this rank: that of its number among the ranks of this machine. Ends all ranks if one has none."""
-    local = world.Split_type(MPI.COMM_TYPE_SHARED)
-    reason = device = None
+def agree(world, make, status):
+    """The result of `make()`. If it fails on some ranks, the first of them prints the reason, and all end with `status`."""
+    result = reason = None
     try:
-        devices = Device.get_all_devices()
-        if not devices:
-            reason = "no device"
-        else:
-            # More ranks than devices share them.
-            device = devices[local.rank % len(devices)]
-            device.set_current()
+        result = make()
     except Exception as error:
-        reason = f"no device: {error}"
+        reason = str(error)
     reasons = world.allgather(reason)
-    failed = [rank for rank, why in enumerate(reasons) if why]
+    failed = [rank for rank, why in enumerate(reasons) if why is not None]
     if failed:
         if world.rank == failed[0]:
-            print(f"skipped: rank {world.rank} on {MPI.Get_processor_name()}: {reason}", flush=True)
+            kind = "skipped: " if status == SKIPPED else ""
+            print(f"{kind}rank {world.rank} on {MPI.Get_processor_name()}: {reason}", flush=True)
         MPI.Finalize()
-        sys.exit(77)
-    return device, local.size
+        sys.exit(status)
+    return result
+
+
+def choose_device(local):
+    """The device of this rank: that of its number among the ranks of this machine. More ranks than devices share them."""
+    try:
+        devices = Device.get_all_devices()
+    except Exception as error:
+        raise RuntimeError(f"no device: {error}") from error
+    if not devices:
+        raise RuntimeError("no device")
+    device = devices[local.rank % len(devices)]
+    device.set_current()
+    return device
 
 
 def row(field, number, width):
@@ -178,7 +188,8 @@ def initial(rows, columns):
 def solve(world, device, field, steps, staged):
     """This rank's band after all steps, and the seconds that they took."""
     numbers = np.array_split(np.arange(1, len(field) - 1), world.size)[world.rank]
-    band = Band(world, device, np.ascontiguousarray(field[numbers[0] - 1 : numbers[-1] + 2]), staged)
+    rows = np.ascontiguousarray(field[numbers[0] - 1 : numbers[-1] + 2])
+    band = agree(world, lambda: Band(world, device, rows, staged), 1)
     world.Barrier()
     start = time.perf_counter()
     for number in range(steps):
@@ -208,11 +219,12 @@ def main():
         if world.rank == 0:
             print("\n".join(wrong), file=sys.stderr)
         sys.exit(2)
-    device, on_machine = choose_device(world)
+    local = world.Split_type(MPI.COMM_TYPE_SHARED)
+    device = agree(world, lambda: choose_device(local), SKIPPED)
     where = options.messages or ("device" if device.name.startswith("CPU") else "host")
     if world.rank == 0:
         print(
-            f"on {device.name}: {world.size} ranks, {on_machine} on this machine, {MPI.Get_library_version().split(chr(10))[0][:40]}"
+            f"on {device.name}: {world.size} ranks, {local.size} on this machine, {MPI.Get_library_version().split(chr(10))[0][:40]}"
         )
     field = initial(options.size, options.size)
     band, seconds = solve(world, device, field, options.steps, where == "host")
@@ -273,4 +285,9 @@ def plot(times, options):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Exception:
+        # The other ranks may wait for messages of this one.
+        traceback.print_exc()
+        MPI.COMM_WORLD.Abort(1)

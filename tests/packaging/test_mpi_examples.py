@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -85,6 +86,25 @@ def test_the_rank_without_a_device_says_so_and_all_end():
     assert done.returncode == 77, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if "skipped: " in line]
     assert len(lines) == 1 and lines[0].startswith("skipped: rank 1 on ") and "no device" in lines[0], done.stdout
+
+
+@pytest.mark.cpu
+def test_the_rank_without_a_compiler_says_so_and_all_end():
+    done = run(ranks(1), ranks(1, environment=("CUPYRITE_LIB_NVRTC=/no/libnvrtc.so",)), ranks(1))
+    assert done.returncode == 1, done.stdout + done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("rank ")]
+    assert len(lines) == 1 and lines[0].startswith("rank 1 on ") and "nvrtc" in lines[0].lower(), done.stdout
+
+
+@pytest.mark.cpu
+def test_all_ranks_end_if_one_is_killed():
+    endless = ("--steps", "1000000000")
+    killed = ranks(1, *endless)
+    killed[2:2] = ["timeout", "-s", "KILL", "4"]
+    start = time.monotonic()
+    done = run(ranks(1, *endless), killed, ranks(1, *endless))
+    assert done.returncode != 0 and "done: " not in done.stdout, done.stdout + done.stderr
+    assert time.monotonic() - start < 60
 
 
 @pytest.mark.cpu
