@@ -2,7 +2,7 @@
 
     python benches/scaling/dask_transfer.py [--sizes MIB ...] [--turns N]
 
-Both workers are on this machine, on one device or two. The time is that of a task that needs the memory and does nothing.
+Both workers are on this machine and share its first device. The time is that of a task that needs the memory and does nothing.
 """
 
 import argparse

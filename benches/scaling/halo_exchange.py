@@ -37,7 +37,7 @@ def step_seconds(ranks, device, rows, columns, steps, staged):
 
 
 def alone_seconds(world, device, rows, columns, steps):
-    """The seconds of a step if every rank of `world` has such a field for itself: of the slowest rank."""
+    """The seconds of a step if every rank of `world` computes a field of its own: of the slowest rank."""
     world.Barrier()
     mine = step_seconds(MPI.COMM_SELF, device, rows, columns, steps, False)
     return world.allreduce(mine, MPI.MAX)

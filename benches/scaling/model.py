@@ -14,7 +14,7 @@ FLOAT = 4
 
 @dataclass
 class Link:
-    """A way between two devices."""
+    """A connection between two devices."""
 
     name: str
     #: Seconds until a message without bytes has arrived, with the waits of the streams on both sides.
@@ -59,7 +59,7 @@ def tree_reduction(count, size, link, combine):
 
 
 def ring_matrix_product(count, order, rate, link):
-    """Seconds of a product of square matrices whose bands go round a ring; `rate` in operations a second.
+    """Seconds of a product of square matrices whose bands are passed around a ring; `rate` in operations a second.
 
     Each device multiplies one band while the next one arrives.
     """

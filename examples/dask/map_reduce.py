@@ -129,7 +129,8 @@ def to_host(bins):
 
 def spilled(dask_worker):
     """How many results of a worker were copied from its device to the host so far."""
-    return dask_worker.data.spilled_count
+    # A worker that was started again can be without its plugin for a moment.
+    return getattr(dask_worker.data, "spilled_count", 0)
 
 
 def expected(blocks, count):
@@ -150,8 +151,9 @@ def compute(client, code, options, killed):
         client.submit(generate, kernels["generate"], number, options.elements, key=f"block-{number}")
         for number in range(options.blocks)
     ]
-    pairs = np.stack(client.gather([client.submit(extremes, kernels["extremes"], block) for block in blocks]))
-    least, most = int(pairs[:, 0].min()), int(pairs[:, 1].max())
+    found = client.submit(np.stack, [client.submit(extremes, kernels["extremes"], block) for block in blocks])
+    found = found.result(timeout=options.timeout)
+    least, most = int(found[:, 0].min()), int(found[:, 1].max())
     width = (most - least) // BINS + 1
     parts = [client.submit(histogram, kernels["histogram"], block, least, width, killed) for block in blocks]
     while len(parts) > 1:
@@ -169,15 +171,18 @@ def main():
     parser.add_argument("--blocks", type=int, default=24)
     parser.add_argument("--elements", type=int, default=1 << 18, help="elements of a block, of 4 bytes")
     parser.add_argument("--limit", default="4 MiB", help="device memory of each worker for blocks")
-    parser.add_argument("--timeout", type=float, default=120, help="seconds until the program gives up")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds for each pass until the program gives up")
     parser.add_argument("--no-kill", action="store_true", help="let all workers live")
     options = parser.parse_args()
+    for name in ("workers", "blocks", "elements"):
+        if getattr(options, name) < 1 and (name != "workers" or system.get_num_devices()):
+            parser.error(f"--{name} {getattr(options, name)}: expected at least 1")
     devices = system.get_num_devices()
     if options.workers > devices or not devices:
         print(f"skipped: {options.workers} workers need a device each; there are {devices}")
         sys.exit(77)
     if options.workers == 1:
-        # Nobody could compute what the worker had.
+        # No other worker could compute its blocks.
         options.no_kill = True
     device = Device()
     device.set_current()

@@ -83,7 +83,9 @@ class Lease(ABC):
                 renewals = threading.Thread(
                     target=self._renew_regularly, args=(self._ended,), name="cupyrite-lease", daemon=True
                 )
-                renewals.start()
+                # Without a thread, the lease is not renewed: another process may compile as well.
+                with contextlib.suppress(RuntimeError):
+                    renewals.start()
         except BaseException:
             self.__exit__()
             raise

@@ -2,7 +2,7 @@
 
 Every process that receives has an :class:`IpcReceiver`: a thread behind a Unix socket. A sender connects, passes the file
 descriptor of an IPC-enabled pool and the descriptor of a buffer; the receiver imports the buffer, copies it into memory of its
-own, closes the import and answers. After the answer the two processes share nothing, so that either can free its memory or die.
+own, closes the import and answers. After the answer the two processes share no memory: either can free its own, or end.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import struct
 import sys
 import threading
 import time
+import weakref
 from typing import Any
 
 from cuda.core import Buffer, Device, DeviceMemoryResource
@@ -28,8 +29,12 @@ _log = logging.getLogger(__name__)
 
 #: Seconds that a sender waits for a receiver, which allocates and copies.
 TIMEOUT = 30.0
-#: Seconds after which memory that was never claimed is freed: its message was lost.
+#: Seconds after which memory that was not claimed is freed: its message was lost.
 UNCLAIMED_SECONDS = 600.0
+#: Seconds after which an imported pool that is not used is closed: the process that exported it may have ended.
+UNUSED_POOL_SECONDS = 60.0
+#: Seconds between two looks for such memory and pools.
+EXPIRY_INTERVAL = 15.0
 _LENGTH = struct.Struct("<Q")
 
 
@@ -113,19 +118,23 @@ class IpcReceiver:
         self.address = f"cupyrite-ipc-{os.getpid()}-{secrets.token_hex(8)}"
         self.count = 0
         self._lock = threading.Lock()
+        self._closed = False
         # Ticket: received memory and the time of its arrival.
         self._received: dict[int, tuple[Buffer, float]] = {}
-        # UUID of a pool: its imported resource and the process that exported it.
-        self._pools: dict[Any, tuple[DeviceMemoryResource, int]] = {}
+        # UUID of a pool: its imported resource and the time of its last use.
+        self._pools: dict[Any, tuple[DeviceMemoryResource, float]] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.bind("\0" + self.address)
         self._socket.listen(64)
+        self._socket.settimeout(EXPIRY_INTERVAL)
+        _receivers.add(self)
         threading.Thread(target=self._accept, name="cupyrite-ipc", daemon=True).start()
 
     def close(self) -> None:
-        """Stop receiving and free unclaimed memory. Further calls do nothing."""
+        """Stop receiving, and free unclaimed memory. Further calls do nothing."""
+        self._closed = True
         with contextlib.suppress(OSError):
-            # Wakes the thread in accept().
+            # Ends accept() in the other thread.
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         with self._lock:
@@ -152,28 +161,53 @@ class IpcReceiver:
         return found[0]
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed:
             try:
                 connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), name="cupyrite-ipc", daemon=True).start()
+            except TimeoutError:
+                self._expire()
+                continue
+            except OSError as error:
+                if not self._closed:
+                    # Such as too many open files: other transfers may end meanwhile.
+                    _log.debug("a transfer from another process was not accepted: %s", error)
+                    time.sleep(0.1)
+                continue
+            try:
+                threading.Thread(target=self._serve, args=(connection,), name="cupyrite-ipc", daemon=True).start()
+            except RuntimeError as error:
+                _log.debug("a transfer from another process was not accepted: %s", error)
+                connection.close()
+
+    def _expire(self) -> None:
+        """Free unclaimed memory, and close unused pools."""
+        now = time.monotonic()
+        with self._lock:
+            lost = [ticket for ticket, (_, arrival) in self._received.items() if now - arrival > UNCLAIMED_SECONDS]
+            unused = [uuid for uuid, (_, used) in self._pools.items() if now - used > UNUSED_POOL_SECONDS]
+            # Freed after the lock is released.
+            expired = [*(self._received.pop(ticket) for ticket in lost), *(self._pools.pop(uuid) for uuid in unused)]
+        del expired
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
             connection.settimeout(TIMEOUT)
+            answer: int | str = ""
             try:
                 if _peer_user(connection) != os.geteuid():
                     return
                 request, files = _receive_message(connection, 1)
-                answer: int | str
                 try:
                     answer = self._receive(request, files)
                 except Exception as error:
                     answer = f"{type(error).__name__}: {error}"
                 _send_message(connection, answer, [])
-            except (OSError, EOFError, pickle.UnpicklingError) as error:
+            except Exception as error:
                 _log.debug("a transfer from another process failed: %s", error)
+                if isinstance(answer, int):
+                    # The sender does not have the ticket.
+                    with self._lock:
+                        self._received.pop(answer, None)
 
     def _receive(self, request: dict[str, Any], files: list[int]) -> int:
         """Copy a buffer of another process; return its ticket."""
@@ -191,24 +225,20 @@ class IpcReceiver:
         finally:
             imported.close(stream)
             stream.sync()
-        now = time.monotonic()
         with self._lock:
-            for ticket, (_, arrival) in list(self._received.items()):
-                if now - arrival > UNCLAIMED_SECONDS:
-                    del self._received[ticket]
             # Also the ticket.
             self.count += 1
-            self._received[self.count] = memory, now
+            self._received[self.count] = memory, time.monotonic()
             return self.count
 
     def _pool(self, request: dict[str, Any], files: list[int]) -> DeviceMemoryResource:
-        # Takes the descriptor, also if the pool is known.
+        # Owns the file descriptor, also if the pool is known.
         handle: IPCAllocationHandle = IPCAllocationHandle._restore(files[0], request["pool"])  # type: ignore[attr-defined]
+        now = time.monotonic()
         with self._lock:
-            for uuid, (_, process) in list(self._pools.items()):
-                if not os.path.exists(f"/proc/{process}"):
-                    del self._pools[uuid]
             known = self._pools.get(request["pool"])
+            if known is not None:
+                self._pools[request["pool"]] = known[0], now
         if known is not None:
             handle.close()
             return known[0]
@@ -218,8 +248,20 @@ class IpcReceiver:
             raise LookupError(f"device {wanted} is not visible to process {os.getpid()}")
         imported = DeviceMemoryResource.from_allocation_handle(device, handle)
         with self._lock:
-            return self._pools.setdefault(request["pool"], (imported, request["process"]))[0]
+            return self._pools.setdefault(request["pool"], (imported, now))[0]
 
+
+_receivers: weakref.WeakSet[IpcReceiver] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # The child has no threads that answer, and must not keep the addresses in use.
+    for receiver in list(_receivers):
+        receiver._closed = True
+        receiver._socket.close()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 _staging_lock = threading.Lock()
 _staging_pools: dict[int, DeviceMemoryResource] = {}
@@ -231,6 +273,16 @@ def _staging_pool(device_id: int) -> DeviceMemoryResource:
         if pool is None:
             pool = _staging_pools[device_id] = DeviceMemoryResource(device_id, {"ipc_enabled": True})
         return pool
+
+
+# Exported memory whose receiver did not answer in time, and until when it is kept.
+_kept: list[tuple[Buffer, float]] = []
+
+
+def _keep(memory: Buffer) -> None:
+    now = time.monotonic()
+    with _staging_lock:
+        _kept[:] = [*((kept, until) for kept, until in _kept if until > now), (memory, now + UNCLAIMED_SECONDS)]
 
 
 def _exportable(memory: Buffer) -> bool:
@@ -262,6 +314,7 @@ def send(memory: Buffer, address: str) -> int | None:
     """
     device = Device(memory.device_id)
     staged = None
+    answer: int | str = ""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(TIMEOUT)
@@ -281,10 +334,15 @@ def send(memory: Buffer, address: str) -> int | None:
                 "descriptor": source.ipc_descriptor,
                 "size": memory.size,
                 "device": device.uuid,
-                "process": os.getpid(),
             }
             _send_message(connection, request, [int(handle)])
-            answer: int | str = _receive_message(connection, 0)[0]
+            answer = _receive_message(connection, 0)[0]
+    except TimeoutError as error:
+        # The receiver may still copy.
+        _keep(staged or memory)
+        staged = None
+        _log.debug("device memory could not be sent to %s: %s", address, error)
+        return None
     except Exception as error:
         # The bytes then go through the host, which reports errors of the memory itself.
         _log.debug("device memory could not be sent to %s: %s", address, error)

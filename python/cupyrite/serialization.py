@@ -1,11 +1,12 @@
 """Conversion of buffers and strided views to host memory and back, for libraries that send objects between processes.
 
-Programs use :mod:`cupyrite.dask` and :mod:`cupyrite.ray`; this module knows neither. Object code, kernels and programs need
-nothing from here: they can be pickled.
+Programs use :mod:`cupyrite.dask` and :mod:`cupyrite.ray`, which call it. Object code, kernels and programs need nothing from here:
+they can be pickled.
 """
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -56,11 +57,9 @@ def nbytes(memory: Buffer | StridedMemoryView) -> int:
 
 
 def serialize(
-    memory: Buffer | StridedMemoryView, send: Callable[[Buffer], Any | None] | None = None
+    memory: Buffer | StridedMemoryView, send: Callable[[Buffer], Any | None] | None = None, *, wait: bool = True
 ) -> tuple[dict[str, Any], list[np.ndarray]]:
     """Describe memory by a header and frames.
-
-    Waits for all work of the memory's device, since the stream that writes the memory is unknown.
 
     Parameters
     ----------
@@ -69,6 +68,9 @@ def serialize(
     send : callable, optional
         Sends device memory, a buffer, without a copy to the host, and returns a ticket: what the receiver needs to claim it.
         Without `send`, or if it returns None, the bytes are copied to the host.
+    wait : bool, optional
+        Whether to wait for all work of the memory's device first, since the stream that writes the memory is unknown. False is
+        for callers who have waited. Default: True.
 
     Returns
     -------
@@ -113,7 +115,8 @@ def serialize(
     if header["memory"] == "host":
         return header, [_host_bytes(memory, header)]
     device = Device(memory.device_id) if memory.device_id >= 0 else Device()
-    device.sync()
+    if wait:
+        device.sync()
     if header["memory"] == "pinned":
         return header, [_host_bytes(memory, header)]
     stream = device.create_stream()
@@ -232,6 +235,12 @@ def _dense_buffer(memory: Buffer | StridedMemoryView, header: dict[str, Any], de
     return packed
 
 
+@functools.cache
+def _managed_resource() -> ManagedMemoryResource:
+    # A resource has a pool, of which the driver allocates at least 2 MiB.
+    return ManagedMemoryResource()
+
+
 def _allocate(memory: str, size: int, frames: list[Any]) -> Any:
     """Memory of a type with the bytes of the frames; an array for host memory of views."""
     if len(frames) == 1:
@@ -248,7 +257,7 @@ def _allocate(memory: str, size: int, frames: list[Any]) -> Any:
     if memory == "device":
         buffer = device.allocate(size, stream=stream)
     elif memory == "managed":
-        buffer = ManagedMemoryResource().allocate(size, stream=stream)
+        buffer = _managed_resource().allocate(size, stream=stream)
     else:
         buffer = LegacyPinnedMemoryResource().allocate(size, stream=stream)
     if size:

@@ -6,8 +6,10 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from multiprocessing.reduction import ForkingPickler
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -391,12 +393,27 @@ class TestStore:
         assert store.device_bytes == 0 and np.array_equal(host(store["large"]), wanted(5000))
         assert store.device_bytes == 0 and len(store) == 1
 
-    def test_a_value_that_cannot_be_copied_stays(self, store, kernel, caplog):
-        closed = make(kernel, 2000)
-        store["closed"] = closed
-        closed.close()
-        store["other"] = make(kernel, 2000)
-        assert store["closed"] is closed and "could not be copied to the host" in caplog.text
+    def test_a_value_that_cannot_be_copied_stays_and_others_move(self, store, kernel, caplog):
+        stays = store["stays"] = [make(kernel, 2000), threading.Lock()]
+        for number in range(5):
+            store[number] = make(kernel, 1000)
+        assert store["stays"] is stays and set(store.device) == {"stays", 4}
+        assert caplog.text.count("could not be copied to the host") == 1
+        assert all(np.array_equal(host(store[number]), wanted(1000)) for number in range(5))
+
+    def test_tasks_share_a_value_beyond_the_limit(self, store, kernel):
+        store["large"] = make(kernel, 5000)
+        assert store["large"] is not None
+        first = store["large"]
+        assert store["large"] is first
+
+    def test_the_limit_changes(self, store, kernel):
+        for key in "abc":
+            store[key] = make(kernel, 1000)
+        store.set_limit(1000)
+        assert list(store.device) == ["c"]
+        store.set_limit(None)
+        assert all(np.array_equal(host(store[key]), wanted(1000)) for key in "abc") and len(store.device) == 3
 
     def test_values_are_replaced_and_deleted(self, store, kernel):
         store["a"] = make(kernel, 1000)
@@ -440,9 +457,41 @@ def test_programs_are_compiled_before_the_first_task(tmp_path, kernel):
 
 
 def test_what_cannot_be_loaded_is_refused():
-    wrong = pytest.raises(TypeError, match="warm contains a str; expected Kernel, ObjectCode or Program")
-    with cluster(1) as workers, Client(workers) as client, wrong:
-        client.register_plugin(DevicePlugin(warm=["kernel"]))
+    with pytest.raises(TypeError, match="warm contains a str; expected Kernel, ObjectCode or Program"):
+        DevicePlugin(warm=["kernel"])
+    with pytest.raises(ValueError, match="expected `cache` as well"):
+        DevicePlugin(warm=[Program(SOURCE, "c++")])
+
+
+def test_tasks_allocate_from_a_shareable_pool(client):
+    assert client.submit(lambda: Device().memory_resource.is_ipc_enabled, pure=False).result()
+
+
+def test_the_plugin_can_be_registered_again(kernel):
+    def limit(dask_worker):
+        return dask_worker.data.limit, type(dask_worker.data.host).__name__
+
+    with cluster(1) as workers, Client(workers) as client:
+        client.register_plugin(DevicePlugin(device_memory_limit=4 * LARGE))
+        blocks = [client.submit(make, kernel, LARGE, n, key=f"again-{n}") for n in range(8)]
+        wait(blocks)
+        client.register_plugin(DevicePlugin(device_memory_limit=2 * LARGE))
+        assert list(client.run(limit).values()) == [(2 * LARGE, "SpillBuffer")]
+        assert all(np.array_equal(host(block.result()), wanted(LARGE)) for block in blocks)
+        assert all(held <= 2 * LARGE for held, *_ in client.run(limits).values())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs abstract sockets")
+def test_devices_are_claimed_by_their_names():
+    worker = SimpleNamespace(name="w", scheduler=SimpleNamespace(address=f"tcp://test-{os.getpid()}"))
+    first, second, third = (DevicePlugin() for _ in range(3))
+    # Each process sees one device, as device 0; then one sees both in another order.
+    assert first._claim_device(worker, ["0"], [0]) == 0
+    assert second._claim_device(worker, ["1"], [0]) == 0
+    with pytest.raises(RuntimeError, match="worker w has no device"):
+        third._claim_device(worker, ["1", "0"], [0, 1])
+    first._claim.close()
+    assert third._claim_device(worker, ["1", "0"], [0, 1]) == 1
 
 
 def test_a_worker_without_a_device_stops():

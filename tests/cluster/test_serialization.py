@@ -1,6 +1,5 @@
 """Memory as headers and host bytes, and the transfer of device memory between processes by IPC."""
 
-import gc
 import multiprocessing
 import os
 import pickle
@@ -296,9 +295,11 @@ def _receive(pipe):
                 answer = contents(receiver.claim(*arguments), device).tobytes()
             elif what == "count":
                 answer = receiver.count, len(receiver._received), len(receiver._pools)
-            elif what == "unclaimed":
-                (ipc_transfer.UNCLAIMED_SECONDS,) = arguments
-                answer = None
+            elif what == "expire":
+                before = ipc_transfer.UNCLAIMED_SECONDS, ipc_transfer.UNUSED_POOL_SECONDS
+                ipc_transfer.UNCLAIMED_SECONDS, ipc_transfer.UNUSED_POOL_SECONDS = arguments
+                answer = receiver._expire()
+                ipc_transfer.UNCLAIMED_SECONDS, ipc_transfer.UNUSED_POOL_SECONDS = before
             else:
                 break
         except Exception as error:
@@ -341,15 +342,10 @@ def test_memory_is_claimed_once(receiver, device, stream):
 
 def test_unclaimed_memory_is_freed(receiver, device, stream):
     lost = ipc_transfer.send(device.allocate(4, stream=stream), receiver.address)
-    receiver("unclaimed", 0.0)
-    try:
-        time.sleep(0.01)
-        ticket = ipc_transfer.send(device.allocate(4, stream=stream), receiver.address)
-    finally:
-        receiver("unclaimed", 600.0)
-    receiver("claim", ticket)
+    receiver("expire", -1.0, 600.0)
     with pytest.raises(RuntimeError, match="freed after 10 minutes"):
         receiver("claim", lost)
+    receiver("claim", ipc_transfer.send(device.allocate(4, stream=stream), receiver.address))
 
 
 def test_memory_of_the_sender_can_be_freed_at_once(receiver, device, stream):
@@ -404,16 +400,75 @@ def test_a_stopped_receiver_costs_its_timeout(device, stream, monkeypatch):
         process.join()
 
 
-def test_pools_of_dead_senders_are_forgotten(receiver, device, stream):
+def test_unused_pools_are_closed(receiver, device, stream):
     context = multiprocessing.get_context("spawn")
     sender = context.Process(target=_send_once, args=(receiver.address,))
     sender.start()
     sender.join(60)
-    assert sender.exitcode == 0
-    before = receiver("count")[2]
-    ipc_transfer.send(device.allocate(4, stream=stream), receiver.address)
-    gc.collect()
-    assert receiver("count")[2] <= before
+    assert sender.exitcode == 0 and receiver("count")[2] >= 1
+    receiver("expire", 600.0, -1.0)
+    assert receiver("count")[2] == 0
+    assert ipc_transfer.send(device.allocate(4, stream=stream), receiver.address) is not None
+
+
+def test_a_sender_that_leaves_early_leaves_no_memory(receiver, device, stream):
+    buffer = DeviceMemoryResource(device, {"ipc_enabled": True}).allocate(4, stream=stream)
+    stream.sync()
+    received, unclaimed, _ = receiver("count")
+    handle = buffer.memory_resource.allocation_handle
+    request = {"pool": handle.uuid, "descriptor": buffer.ipc_descriptor, "size": 4, "device": device.uuid}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect("\0" + receiver.address)
+        ipc_transfer._send_message(connection, request, [int(handle)])
+        connection.shutdown(socket.SHUT_RD)
+    deadline = time.monotonic() + 30
+    while receiver("count")[0] == received or receiver("count")[1] > unclaimed:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class FailsOnce:
+    """A listening socket whose first accept() fails."""
+
+    def __init__(self, real):
+        self.real, self.failed = real, False
+
+    def accept(self):
+        if not self.failed:
+            self.failed = True
+            raise OSError(24, "Too many open files")
+        return self.real.accept()
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+
+def test_a_receiver_goes_on_after_an_error_of_the_system(device):
+    if not ipc_transfer.is_supported(device):
+        pytest.skip("needs memory pools that are shared as file descriptors")
+    receiver = ipc_transfer.IpcReceiver()
+    receiver._socket = socket_that_fails = FailsOnce(receiver._socket)
+    for _ in range(3):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(30)
+            connection.connect("\0" + receiver.address)
+            connection.sendall((3).to_bytes(8, "little") + b"abc")
+            assert connection.recv(1) == b""
+    assert socket_that_fails.failed
+    receiver.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_does_not_keep_the_address(device):
+    if not ipc_transfer.is_supported(device):
+        pytest.skip("needs memory pools that are shared as file descriptors")
+    receiver = ipc_transfer.IpcReceiver()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if receiver._socket.fileno() == -1 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert receiver._socket.fileno() != -1
+    receiver.close()
 
 
 def _send_once(address):

@@ -1,5 +1,7 @@
 """Object code and its kernels."""
 
+from _thread import RLock
+
 from cupyrite._native.core import Kernel, KernelAttributes, KernelOccupancy, ObjectCode
 
 __all__ = ["Kernel", "ObjectCode"]
@@ -24,6 +26,7 @@ _NAMED_TUPLES = {
 # Unpickled code, the most recently used last. A worker that receives the same kernel with every task loads it once.
 _UNPICKLED_LIMIT = 64
 _unpickled = {}
+_unpickled_lock = RLock()
 
 
 def _object_code(code, code_type, name, symbol_mapping):
@@ -33,16 +36,12 @@ def _object_code(code, code_type, name, symbol_mapping):
         # A path: the file may change.
         return make(code, name=name, symbol_mapping=symbol_mapping)
     key = (code, code_type, name, tuple(symbol_mapping.items()))
-    found = _unpickled.pop(key, None)
-    if found is None:
-        found = make(code, name=name, symbol_mapping=symbol_mapping)
-        while len(_unpickled) >= _UNPICKLED_LIMIT:
-            try:
-                _unpickled.pop(next(iter(_unpickled)), None)
-            except (RuntimeError, StopIteration):
-                # Another thread changed the dictionary.
-                continue
-    _unpickled[key] = found
+    with _unpickled_lock:
+        found = _unpickled.pop(key, None) or make(code, name=name, symbol_mapping=symbol_mapping)
+        _unpickled[key] = found
+        dropped = _unpickled.pop(next(iter(_unpickled))) if len(_unpickled) > _UNPICKLED_LIMIT else None
+    # After the lock: unloading calls the driver.
+    del dropped
     return found
 
 

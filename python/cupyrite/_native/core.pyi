@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Protocol
 
 from cuda.core._linker_options import LinkerOptions
+from cuda.core._memory._buffer import MemoryResource
 from cuda.core._memory._device_memory_resource import DeviceMemoryResource
 from cuda.core._module import ObjectCode
 from cuda.core._program_options import ProgramOptions
@@ -93,3 +94,6 @@ def mempool_get_access(mr: DeviceMemoryResource, device_id: int) -> str:
 
 def mempool_set_access(mr: DeviceMemoryResource, add: Iterable[int], remove: Iterable[int]) -> None:
     """Grants and revokes access of devices to the memory of a pool; all changes are applied or none."""
+
+def _set_default_memory_resource(device_id: int, mr: MemoryResource) -> None:
+    """Sets the memory resource of a device for all threads that have not used theirs."""

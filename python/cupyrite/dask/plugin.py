@@ -8,6 +8,7 @@ import pickle
 import socket
 import sys
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,16 @@ __all__ = ["DevicePlugin"]
 _pin_lock = threading.Lock()
 # The devices visible to this process before it was pinned, and the number of its device among them.
 _pinned: tuple[list[str], int] | None = None
+_claims: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # A child that outlives the worker must not keep its device.
+    for claim in list(_claims):
+        claim.close()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class DevicePlugin(WorkerPlugin):
@@ -45,9 +56,10 @@ class DevicePlugin(WorkerPlugin):
         memory (a float of at most 1.0). Results used least recently are copied to the host, and from there to disk as Dask's
         own settings say. Default: no limit.
     warm : sequence of Kernel, ObjectCode and Program, optional
-        Code to load when a worker starts. A program is compiled to a cubin, into `cache`.
+        Code to load when a worker starts. A program is compiled to a cubin, into `cache`, for tasks that compile it with an equal
+        cache.
     cache : ProgramCacheResource, optional
-        Cache for the programs of `warm`. It must be picklable: :class:`~cuda.core.utils.FileStreamProgramCache` is, and so are those of
+        Cache for the programs of `warm`, which need one. It must be picklable: :class:`~cuda.core.utils.FileStreamProgramCache` is, and so are those of
         :mod:`cupyrite.program_caches`.
     ipc : bool, optional
         Whether to use an IPC-enabled pool as the device's memory resource, and to send memory through it. Default: where the
@@ -84,16 +96,19 @@ class DevicePlugin(WorkerPlugin):
         if devices is not None and (not devices or min(devices) < 0 or len(set(devices)) < len(devices)):
             raise ValueError(f"devices is {devices!r}; expected different numbers from 0, at least one")
         _limit_bytes(device_memory_limit, 1 << 40)
+        _check_warm(warm, cache)
         self.devices = None if devices is None else list(devices)
         self.workers_per_device = workers_per_device
         self.device_memory_limit = device_memory_limit
         self.ipc = ipc
         # Loaded after the worker has its device: loading can initialize CUDA.
         self._warm = pickle.dumps((list(warm), cache))
+        # On a worker: the claim of its device, and the code of `warm`.
         self._claim: socket.socket | None = None
+        self._loaded: list[Any] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_claim": None}
+        return {**self.__dict__, "_claim": None, "_loaded": []}
 
     def setup(self, worker: Worker) -> None:
         """Prepare a worker; Dask calls it."""
@@ -108,7 +123,7 @@ class DevicePlugin(WorkerPlugin):
             raise
 
     def teardown(self, worker: Worker) -> None:
-        """Receive no more memory by IPC, and give up the device; Dask calls it."""
+        """Give up the device, and offer new connections no transfers by IPC; Dask calls it. Results stay where they are."""
         from .serializers import HANDSHAKE_KEY
 
         worker.rpc.connection_args.get("handshake_overrides", {}).pop(HANDSHAKE_KEY, None)
@@ -120,27 +135,34 @@ class DevicePlugin(WorkerPlugin):
         from cuda.core import Device, DeviceMemoryResource
 
         from cupyrite import ipc_transfer
+        from cupyrite._native.core import _set_default_memory_resource
 
-        from .serializers import HANDSHAKE_KEY, receiver, register
+        from .serializers import HANDSHAKE_KEY, read_without_waiting, receiver, register
         from .store import DeviceStore
 
         register()
+        read_without_waiting()
         device = Device()
         device.set_current()
         supported = ipc_transfer.is_supported(device)
         if self.ipc and not supported:
             raise RuntimeError(f"ipc: the memory of {device.name} cannot be shared with other processes")
         if supported and self.ipc is not False:
-            device.memory_resource = DeviceMemoryResource(device, {"ipc_enabled": True})
+            if not getattr(device.memory_resource, "is_ipc_enabled", False):
+                # For this thread, and for those of tasks.
+                device.memory_resource = DeviceMemoryResource(device, {"ipc_enabled": True})
+                _set_default_memory_resource(device.device_id, device.memory_resource)
             overrides = worker.rpc.connection_args.setdefault("handshake_overrides", {})
             overrides[HANDSHAKE_KEY] = {"node": ipc_transfer.node_identity(), "address": receiver().address}
-        if self.device_memory_limit is not None:
-            limit = _limit_bytes(self.device_memory_limit, _device_memory())
+        limit = None if self.device_memory_limit is None else _limit_bytes(self.device_memory_limit, _device_memory())
+        if isinstance(worker.data, DeviceStore):
+            # The plugin was registered before.
+            worker.data.set_limit(limit)
+        elif limit is not None:
             store = DeviceStore(worker.data, limit)
             worker.memory_manager.data = worker.state.data = store
         warm, cache = pickle.loads(self._warm)
-        for item in warm:
-            _load(item, cache)
+        self._loaded = [_load(item, cache) for item in warm]
 
     def _pin(self, worker: Worker) -> None:
         """Claim a device and make it the first of this process."""
@@ -153,7 +175,7 @@ class DevicePlugin(WorkerPlugin):
                 raise RuntimeError(
                     f"devices: worker {worker.name} has no device {unknown[0]}, only {len(visible)} devices"
                 )
-            number = self._claim_device(worker, usable)
+            number = self._claim_device(worker, visible, usable)
             if _pinned is not None and _pinned[1] != number:
                 raise RuntimeError(
                     f"worker {worker.name} cannot have device {number}: its process has device {_pinned[1]}; "
@@ -169,8 +191,8 @@ class DevicePlugin(WorkerPlugin):
                 os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(visible[number:] + visible[:number])
             _pinned = visible, number
 
-    def _claim_device(self, worker: Worker, usable: list[int]) -> int:
-        """The first device that has a place for this worker. The claim ends with the process."""
+    def _claim_device(self, worker: Worker, visible: list[str], usable: list[int]) -> int:
+        """The number of the first device that has a place for this worker. The claim ends with the process."""
         if sys.platform != "linux":
             # Without abstract sockets, by the worker's name: a number in LocalCluster.
             try:
@@ -178,20 +200,27 @@ class DevicePlugin(WorkerPlugin):
             except (TypeError, ValueError):
                 return usable[0]
         if _pinned is not None and _pinned[1] in usable:
-            # Registered again: the process keeps its device.
-            usable = [_pinned[1], *(number for number in usable if number != _pinned[1])]
+            # Registered again, or for another worker: the process keeps its device.
+            usable = [_pinned[1]]
         # Workers of a scheduler count together, those of another do not.
         cluster = hashlib.sha256(str(worker.scheduler.address).encode()).hexdigest()[:16]
         for place in range(self.workers_per_device):
             for number in usable:
                 claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 try:
-                    claim.bind(f"\0cupyrite-dask-{os.getuid()}-{cluster}-{number}-{place}")
+                    # By name: another worker can have the device under another number.
+                    claim.bind(f"\0cupyrite-dask-{os.getuid()}-{cluster}-{visible[number]}-{place}")
                 except OSError:
                     claim.close()
                     continue
                 self._claim = claim
+                _claims.add(claim)
                 return number
+        if _pinned is not None:
+            raise RuntimeError(
+                f"worker {worker.name} has no device: that of its process has {self.workers_per_device} workers already; start each "
+                "worker in a process of its own: LocalCluster(processes=True), or set workers_per_device"
+            )
         raise RuntimeError(
             f"worker {worker.name} has no device: other workers have all {len(usable)} devices; start fewer workers, or set "
             f"workers_per_device (now {self.workers_per_device})"
@@ -247,13 +276,22 @@ def _limit_bytes(limit: str | int | float | None, total: int) -> int:
     return int(size)
 
 
-def _load(item: Kernel | ObjectCode | Program, cache: ProgramCacheResource | None) -> None:
+def _check_warm(warm: Sequence[Any], cache: Any) -> None:
     from cuda.core import Kernel, ObjectCode, Program
 
+    for item in warm:
+        if not isinstance(item, (Kernel, ObjectCode, Program)):
+            raise TypeError(f"warm contains a {type(item).__name__}; expected Kernel, ObjectCode or Program")
+        if isinstance(item, Program) and cache is None:
+            raise ValueError("warm contains a Program; expected `cache` as well: tasks find the compiled code there")
+
+
+def _load(item: Kernel | ObjectCode | Program, cache: ProgramCacheResource | None) -> Any:
+    from cuda.core import ObjectCode, Program
+
     if isinstance(item, Program):
-        item.compile("cubin", cache=cache)
-    elif isinstance(item, ObjectCode):
+        return item.compile("cubin", cache=cache)
+    if isinstance(item, ObjectCode):
         # Loads the code.
         _ = item.handle
-    elif not isinstance(item, Kernel):
-        raise TypeError(f"warm contains a {type(item).__name__}; expected Kernel, ObjectCode or Program")
+    return item

@@ -7,29 +7,47 @@ else, and on disk, it consists of host bytes.
 from __future__ import annotations
 
 import copyreg
+import os
 import threading
-import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cuda.core import Buffer, Kernel, ManagedBuffer, ObjectCode
-from cuda.core.utils import StridedMemoryView
+from cuda.core import Buffer, ManagedBuffer
 
 from cupyrite import ipc_transfer, serialization
+from cupyrite._dask_sizes import MEMORY_TYPES, register_sizes
 
 if TYPE_CHECKING:
     from cupyrite.ipc_transfer import IpcReceiver
 
-__all__ = ["HANDSHAKE_KEY", "device_nbytes", "receiver", "register", "register_sizes"]
+__all__ = ["HANDSHAKE_KEY", "device_nbytes", "read_without_waiting", "receiver", "register"]
 
-#: Key of the receiver's address among what Dask's workers tell each other when they connect.
+#: Key of the receiver's address in the handshake of two workers.
 HANDSHAKE_KEY = "cupyrite-ipc"
-#: Bytes from which a transfer by IPC is faster than one through the host.
+#: Smallest size in bytes that is sent by IPC: on an H200, smaller buffers take as long through the host.
 IPC_MINIMUM = 256 * 1024
 
-_MEMORY_TYPES = (Buffer, ManagedBuffer, StridedMemoryView)
+# Whether to wait for the device before memory is read.
+_waits = True
 _receiver: IpcReceiver | None = None
 _receiver_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _receiver, _receiver_lock
+    _receiver, _receiver_lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def read_without_waiting() -> None:
+    """Let this process, a worker, read memory that it sends without a wait for the device.
+
+    Tasks wait for their streams. A worker serializes on its event loop, where a wait would last until other tasks' kernels end.
+    """
+    global _waits
+    _waits = False
 
 
 def receiver() -> IpcReceiver:
@@ -45,16 +63,18 @@ _NO_CONNECTION: dict[str, Any] = {}
 
 
 def _sender_to(context: dict[str, Any] | None) -> Callable[[Buffer], int | None] | None:
-    """The function that sends memory to the worker at the other end of a connection; None if that has no receiver here."""
+    """The function that sends memory to the worker at the other end of a connection; None if it has no receiver on this
+    machine."""
     given = ((context or {}).get("recipient") or {}).get(HANDSHAKE_KEY)
     if not given or given.get("node") != ipc_transfer.node_identity():
         return None
     address = given["address"]
-    return lambda memory: ipc_transfer.send(memory, address) if memory.size >= IPC_MINIMUM else None
+    return lambda memory: ipc_transfer.send(memory, address)
 
 
 def _serialize(memory: Any, context: dict[str, Any] | None = _NO_CONNECTION) -> tuple[dict[str, Any], list[Any]]:
-    header, frames = serialization.serialize(memory, _sender_to(context))
+    send = _sender_to(context) if serialization.nbytes(memory) >= IPC_MINIMUM else None
+    header, frames = serialization.serialize(memory, send, wait=_waits)
     if context is _NO_CONNECTION:
         # Called by Dask's pickler, for memory inside of another object: frames must be objects that can be pickled.
         return header, frames
@@ -68,13 +88,14 @@ def _deserialize(header: dict[str, Any], frames: list[Any]) -> Any:
 def _register_serializers() -> None:
     from distributed.protocol.serialize import register_serialization
 
-    for memory_type in _MEMORY_TYPES:
+    for memory_type in MEMORY_TYPES:
         register_serialization(memory_type, _serialize, _deserialize)
 
 
 def device_nbytes(value: object, depth: int = 3) -> int:
-    """Bytes of device memory in a value: of buffers and views, also in lists, tuples, sets and dictionaries."""
-    if isinstance(value, _MEMORY_TYPES):
+    """Bytes of device memory in a value: of buffers and views, also in lists, tuples, sets and dictionaries, which can be nested
+    in three levels."""
+    if isinstance(value, MEMORY_TYPES):
         if isinstance(value, Buffer) and value.is_closed:
             return 0
         return serialization.nbytes(value) if serialization.memory_type(value) == "device" else 0
@@ -85,24 +106,6 @@ def device_nbytes(value: object, depth: int = 3) -> int:
     elif not isinstance(value, (list, tuple, set, frozenset)):
         return 0
     return sum(device_nbytes(item, depth - 1) for item in value)
-
-
-def register_sizes() -> None:
-    """Register the sizes with Dask, whose workers count device memory like other memory, and the names of results."""
-    from dask.sizeof import sizeof
-    from dask.tokenize import normalize_token
-
-    # Tasks with the same memory are different tasks: its contents can change.
-    normalize_token.register(_MEMORY_TYPES)(lambda memory: uuid.uuid4().hex)
-    sizeof.register(_MEMORY_TYPES)(serialization.nbytes)
-    sizeof.register(ObjectCode)(_code_nbytes)
-    # The code is counted where it is an object of its own.
-    sizeof.register(Kernel)(lambda kernel: object.__sizeof__(kernel))
-
-
-def _code_nbytes(code: ObjectCode) -> int:
-    contents = code.code
-    return object.__sizeof__(code) + (len(contents) if isinstance(contents, bytes) else 0)
 
 
 def register() -> None:
@@ -116,7 +119,7 @@ def register() -> None:
 
 
 def _reduce(memory: Any) -> tuple[Any, ...]:
-    return _deserialize, serialization.serialize(memory)
+    return _deserialize, serialization.serialize(memory, wait=_waits)
 
 
 def _register_pickles() -> None:
@@ -129,5 +132,5 @@ def _register_pickles() -> None:
 
     for memory_type in (Buffer, ManagedBuffer):
         ForkingPickler.register(memory_type, memory_type.__reduce__)
-    for memory_type in _MEMORY_TYPES:
+    for memory_type in MEMORY_TYPES:
         copyreg.pickle(memory_type, _reduce)

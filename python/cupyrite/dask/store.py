@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import weakref
 from collections.abc import Iterator, MutableMapping
 from typing import Any
@@ -57,12 +58,25 @@ class DeviceStore(MutableMapping[Any, Any]):
         self.device_bytes = 0
         #: Number of values copied to the host so far.
         self.spilled_count = 0
-        # Values that were copied to the host, but that a task still uses.
+        # Keys of values that could not be copied to the host.
+        self._failed: set[Any] = set()
+        # Values of which the host has a copy, and that a task still uses.
         self._alive: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
         for key in list(getattr(host, "fast", host)):
             if device_nbytes(value := host[key]):
                 del host[key]
                 self[key] = value
+
+    def set_limit(self, limit: int | None) -> None:
+        """Change the limit.
+
+        Parameters
+        ----------
+        limit : int, optional
+            Bytes of device memory. None: no limit.
+        """
+        self.limit = sys.maxsize if limit is None else limit
+        self._reduce_to_limit()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if key in self:
@@ -91,12 +105,17 @@ class DeviceStore(MutableMapping[Any, Any]):
             self.device[key] = loaded, value.device_bytes
             self.device_bytes += value.device_bytes
             self._reduce_to_limit()
+        else:
+            # Other tasks that read it meanwhile use the same memory.
+            with contextlib.suppress(TypeError):
+                self._alive[key] = loaded
         return loaded
 
     def __delitem__(self, key: Any) -> None:
         found = self.device.pop(key, None)
         if found is not None:
             self.device_bytes -= found[1]
+            self._failed.discard(key)
             return
         del self.host[key]
         self._alive.pop(key, None)
@@ -116,23 +135,26 @@ class DeviceStore(MutableMapping[Any, Any]):
             pass
 
     def _spill_one(self) -> bool:
-        """Copy the least recently used value to the host; return whether that succeeded."""
-        key, (value, size) = next(iter(self.device.items()))
-        try:
-            header, frames = serialize(value, on_error="raise")
-            self.host[key] = _HostCopy(header, frames, size)
-        except Exception:
-            _log.exception("device memory of %r could not be copied to the host; it stays on the device", key)
-            if key in self.host:
-                del self.host[key]
-            return False
-        del self.device[key]
-        self.device_bytes -= size
-        self.spilled_count += 1
-        # Tuples and lists have no weak references: what a task still has of them is copied again.
-        with contextlib.suppress(TypeError):
-            self._alive[key] = value
-        return True
+        """Copy the least recently used value that can be copied to the host; return whether there was one."""
+        for key in [key for key in self.device if key not in self._failed]:
+            value, size = self.device[key]
+            try:
+                header, frames = serialize(value, on_error="raise")
+                self.host[key] = _HostCopy(header, frames, size)
+            except Exception:
+                _log.exception("device memory of %r could not be copied to the host; it stays on the device", key)
+                self._failed.add(key)
+                if key in self.host:
+                    del self.host[key]
+                continue
+            del self.device[key]
+            self.device_bytes -= size
+            self.spilled_count += 1
+            # Tuples and lists have no weak references: what a task still has of them is copied again.
+            with contextlib.suppress(TypeError):
+                self._alive[key] = value
+            return True
+        return False
 
     # Dask's interface of stores that it can tell to free host memory: `distributed.spill.ManualEvictProto`.
 

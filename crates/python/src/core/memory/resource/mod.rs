@@ -5,6 +5,8 @@ pub mod device;
 pub mod pool;
 pub mod synchronous;
 
+use std::sync::{Mutex, PoisonError};
+
 pub use base::PyMemoryResource;
 use cupyrite::{Device, MemoryPool};
 pub use device::PyDeviceMemoryResource;
@@ -55,13 +57,49 @@ pub fn allocate<'py>(
     Ok(buffer)
 }
 
-/// Creates the default memory resource of a device.
+/// Resources that [`default_for`] returns, by device number.
+static PROCESS_DEFAULTS: Mutex<Vec<(usize, Py<PyAny>)>> = Mutex::new(Vec::new());
+
+/// Sets the memory resource of a device for all threads that have not used theirs: `Device` objects, which have the
+/// attribute `memory_resource`, belong to a thread.
+///
+/// # Errors
+///
+/// `TypeError` if `mr` is not a `MemoryResource`.
+#[pyfunction]
+fn _set_default_memory_resource(device_id: usize, mr: &Bound<'_, PyAny>) -> PyResult<()> {
+    mr.cast::<PyMemoryResource>()?;
+    let mut defaults = PROCESS_DEFAULTS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let previous = defaults
+        .iter()
+        .position(|(number, _)| *number == device_id)
+        .map(|at| defaults.swap_remove(at));
+    defaults.push((device_id, mr.clone().unbind()));
+    // Dropping a resource runs Python code.
+    drop(defaults);
+    drop(previous);
+    Ok(())
+}
+
+/// The default memory resource of a device: that of the process, else a new one.
 ///
 /// # Errors
 ///
 /// Driver errors.
 pub fn default_for(py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let opened = crate::core::device::accept(device, "Device.memory_resource", "device")?;
+    let defaults = PROCESS_DEFAULTS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let set = defaults
+        .iter()
+        .find(|(number, _)| *number == opened.ordinal());
+    if let Some((_, resource)) = set {
+        return Ok(resource.clone_ref(py));
+    }
+    drop(defaults);
     let class = if MemoryPool::supported(&opened).or_raise(py)? {
         py.get_type::<PyDeviceMemoryResource>()
     } else {
@@ -82,6 +120,7 @@ pub fn init(core: &Bound<'_, PyModule>) -> PyResult<()> {
     core.add_class::<PyMemPoolAttributes>()?;
     core.add_class::<PyDeviceMemoryResource>()?;
     core.add_class::<PySynchronousMemoryResource>()?;
+    core.add_function(wrap_pyfunction!(_set_default_memory_resource, core)?)?;
     core.add_function(wrap_pyfunction!(pool::mempool_get_access, core)?)?;
     core.add_function(wrap_pyfunction!(pool::_deferred_pool_count, core)?)?;
     core.add_function(wrap_pyfunction!(pool::mempool_set_access, core)?)
