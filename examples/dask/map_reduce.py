@@ -174,13 +174,13 @@ def main():
     parser.add_argument("--timeout", type=float, default=120, help="seconds for each pass until the program gives up")
     parser.add_argument("--no-kill", action="store_true", help="let all workers live")
     options = parser.parse_args()
-    for name in ("workers", "blocks", "elements"):
-        if getattr(options, name) < 1 and (name != "workers" or system.get_num_devices()):
-            parser.error(f"--{name} {getattr(options, name)}: expected at least 1")
     devices = system.get_num_devices()
     if options.workers > devices or not devices:
         print(f"skipped: {options.workers} workers need a device each; there are {devices}")
         sys.exit(77)
+    for name in ("workers", "blocks", "elements"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name} {getattr(options, name)}: expected at least 1")
     if options.workers == 1:
         # No other worker could compute its blocks.
         options.no_kill = True

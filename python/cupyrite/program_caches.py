@@ -2,7 +2,7 @@
 
 Pass one to :meth:`cuda.core.Program.compile` as ``cache=``. Entries have the format of
 :class:`cuda.core.utils.FileStreamProgramCache`: the code, followed by a line with a checksum, so that an incomplete entry is a
-miss. The checksum detects corruption, not tampering: whoever can write to the storage can run code on its readers.
+miss. The checksum detects corruption, not tampering: a process that can write to the storage can run code in its readers.
 
 Failures of a storage raise ``OSError``, which ``Program.compile`` converts to a warning: it compiles without the cache.
 """

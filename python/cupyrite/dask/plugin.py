@@ -59,8 +59,8 @@ class DevicePlugin(WorkerPlugin):
         Code to load when a worker starts. A program is compiled to a cubin, into `cache`, for tasks that compile it with an equal
         cache.
     cache : ProgramCacheResource, optional
-        Cache for the programs of `warm`, which need one. It must be picklable: :class:`~cuda.core.utils.FileStreamProgramCache` is, and so are those of
-        :mod:`cupyrite.program_caches`.
+        Cache for the programs of `warm`, which need one. It must be picklable, as
+        :class:`~cuda.core.utils.FileStreamProgramCache` and the caches of :mod:`cupyrite.program_caches` are.
     ipc : bool, optional
         Whether to use an IPC-enabled pool as the device's memory resource, and to send memory through it. Default: where the
         device supports it.

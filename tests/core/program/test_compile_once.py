@@ -434,7 +434,7 @@ def test_64_processes_compile_once(shared):
     assert (int(hits), int(misses)) == (2, 0)
 
 
-#: Compiles, and then ends only when it is told to, with the lock.
+#: Compiles, and holds the lock until it reads a line.
 HOLDER = """
 class Holding(type(CACHE)):
     def __setitem__(self, key, value):

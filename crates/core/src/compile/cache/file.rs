@@ -426,8 +426,8 @@ impl ProgramCache for FileCache {
         };
         let path = self.path(&name);
         let lock = lock_file(file, timeout, || path.exists(), cancelled);
-        // The next lookup must find what the previous holder stored. An NFS client remembers for up to a minute that a name
-        // does not exist, unless it learns that the directory has changed: opening a directory asks the server.
+        // The next lookup must find what the previous holder stored. An NFS client caches for up to a minute that a
+        // name does not exist. Opening a directory revalidates the cache.
         if let Some(directory) = path.parent() {
             let _ = fs::read_dir(self.root.join("entries"));
             let _ = fs::read_dir(directory);
