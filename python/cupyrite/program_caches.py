@@ -1,4 +1,4 @@
-"""Program caches that several hosts share: on a Redis server, and in any storage that fsspec knows.
+"""Program caches that several hosts share: on a Redis server, and in any storage that fsspec supports.
 
 Pass one to :meth:`cuda.core.Program.compile` as ``cache=``. Entries have the format of
 :class:`cuda.core.utils.FileStreamProgramCache`: the code, followed by a line with a checksum, so that an incomplete entry is a
@@ -431,7 +431,7 @@ class _FsspecLease(Lease):
 
 
 class FsspecProgramCache(_SharedProgramCache):
-    """Program cache in a folder of any storage that fsspec knows, such as S3. Needs ``cupyrite[fsspec]``.
+    """Program cache in a folder of any storage that fsspec supports, such as S3. Needs ``cupyrite[fsspec]``.
 
     A local folder (``file://``) may also be the folder of a :class:`~cuda.core.utils.FileStreamProgramCache`, which has a size
     limit: the two share their entries.

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import time
@@ -10,20 +9,12 @@ import time
 import pytest
 
 from helpers.device import on_cpu_device
+from helpers.mpi import NO_DEVICE, OPEN_MPI, find_program
 
 pytest.importorskip("mpi4py")
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "mpi"
-# That of the wheel is beside Python.
-MPIEXEC = shutil.which("mpiexec", path=os.path.dirname(sys.executable)) or shutil.which("mpiexec")
-# Open MPI refuses root, and more ranks than cores; other libraries ignore these.
-OPEN_MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-}
-NO_DEVICE = ("CUPYRITE_LIB_CUDA=/no/libcuda.so.1", "CUPYRITE_DEVICE=gpu")
+MPIEXEC = find_program("mpiexec")
 
 pytestmark = [
     pytest.mark.skipif(MPIEXEC is None, reason="needs mpiexec, for example of the wheel mpich"),

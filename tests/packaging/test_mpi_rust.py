@@ -12,22 +12,15 @@ import sys
 import pytest
 
 from helpers.device import on_cpu_device
+from helpers.mpi import NO_DEVICE, OPEN_MPI, find_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "mpi" / "rust"
 # A folder of its own in the target folder: the flags differ from those of the project.
 TARGET = ROOT / "target" / "mpi-example"
-# Those of a wheel are beside Python. The compiler wrapper and the launcher must be of the same MPI library.
-MPICC = shutil.which("mpicc", path=os.path.dirname(sys.executable)) or shutil.which("mpicc")
+# The compiler wrapper and the launcher must be of the same MPI library.
+MPICC = find_program("mpicc")
 MPIEXEC = MPICC and shutil.which("mpiexec", path=os.path.dirname(MPICC))
-# Open MPI refuses root, and more ranks than cores; other libraries ignore these.
-OPEN_MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-}
-NO_DEVICE = ("env", "CUPYRITE_LIB_CUDA=/no/libcuda.so.1", "CUPYRITE_DEVICE=gpu")
 OFFLINE = r"failed to download|network failure|Could not (connect|resolve)|offline mode"
 
 pytestmark = [
@@ -128,7 +121,7 @@ def test_ranks_with_other_arguments_use_those_of_rank_0(program):
 
 @pytest.mark.cpu
 def test_the_rank_without_a_device_says_so_and_all_end(program):
-    done = run((1, program), (1, *NO_DEVICE, program), (1, program))
+    done = run((1, program), (1, "env", *NO_DEVICE, program), (1, program))
     assert done.returncode == 77, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if "skipped: " in line]
     assert len(lines) == 1 and lines[0].startswith("skipped: rank 1 on ") and ": no device: " in lines[0], done.stdout

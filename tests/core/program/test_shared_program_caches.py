@@ -1,4 +1,4 @@
-"""`cupyrite.program_caches`: caches on a Redis server, and in storages that fsspec knows."""
+"""`cupyrite.program_caches`: caches on a Redis server, and in storages that fsspec supports."""
 
 import os
 import pickle
