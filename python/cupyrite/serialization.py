@@ -117,6 +117,7 @@ def serialize(
     device = Device(memory.device_id) if memory.device_id >= 0 else Device()
     if wait:
         device.sync()
+    # The driver copies managed memory: on driver 580, the host can read stale bytes of a pool of it.
     if header["memory"] == "pinned":
         return header, [_host_bytes(memory, header)]
     stream = device.create_stream()
@@ -171,14 +172,8 @@ def deserialize(
             return Buffer.from_handle(buffer.ctypes.data, buffer.nbytes, owner=buffer)
         return buffer
     if isinstance(buffer, np.ndarray):
-        array = buffer.view(pickle.loads(header["dtype"])).reshape(header["shape"], order=header["order"])
-        if header["readonly"]:
-            array.flags.writeable = False
-        return StridedMemoryView.from_array_interface(array)
-    strides = None if header["order"] == "C" else _fortran_strides(header["shape"])
-    return StridedMemoryView.from_buffer(
-        buffer, tuple(header["shape"]), strides, dtype=pickle.loads(header["dtype"]), is_readonly=header["readonly"]
-    )
+        return _host_view(buffer, header, header["readonly"])
+    return _device_view(buffer, header, header["readonly"])
 
 
 def _describe_view(view: StridedMemoryView, header: dict[str, Any]) -> None:
@@ -203,10 +198,19 @@ def _fortran_strides(shape: list[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def _host_view(host: np.ndarray, header: dict[str, Any]) -> StridedMemoryView:
+def _host_view(host: np.ndarray, header: dict[str, Any], readonly: bool = False) -> StridedMemoryView:
     """A view of packed bytes with a header's shape."""
     array = host.view(pickle.loads(header["dtype"])).reshape(header["shape"], order=header["order"])
+    if readonly:
+        array.flags.writeable = False
     return StridedMemoryView.from_array_interface(array)
+
+
+def _device_view(buffer: Buffer, header: dict[str, Any], readonly: bool = False) -> StridedMemoryView:
+    """A view of a buffer's packed bytes with a header's shape."""
+    strides = None if header["order"] == "C" else _fortran_strides(header["shape"])
+    dtype = pickle.loads(header["dtype"])
+    return StridedMemoryView.from_buffer(buffer, tuple(header["shape"]), strides, dtype=dtype, is_readonly=readonly)
 
 
 def _host_bytes(memory: Buffer | StridedMemoryView, header: dict[str, Any]) -> np.ndarray:
@@ -228,9 +232,7 @@ def _dense_buffer(memory: Buffer | StridedMemoryView, header: dict[str, Any], de
     if isinstance(buffer, Buffer) and contiguous and not buffer.is_closed and buffer.handle == memory.ptr:
         return buffer if buffer.size == size else buffer[:size]
     packed = device.allocate(size, stream=stream)
-    strides = None if header["order"] == "C" else _fortran_strides(header["shape"])
-    view = StridedMemoryView.from_buffer(packed, tuple(header["shape"]), strides, dtype=pickle.loads(header["dtype"]))
-    view.copy_from(memory, stream)
+    _device_view(packed, header).copy_from(memory, stream)
     stream.sync()
     return packed
 
