@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from cuda.core import Buffer, ManagedBuffer
 
 from cupyrite import ipc_transfer, serialization
-from cupyrite._dask_sizes import MEMORY_TYPES, register_sizes
+
+from .sizes import MEMORY_TYPES, register_sizes
 
 if TYPE_CHECKING:
     from cupyrite.ipc_transfer import IpcReceiver

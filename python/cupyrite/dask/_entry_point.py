@@ -23,7 +23,7 @@ def register(sizeof):
 
 
 def _register_sizes():
-    from cupyrite._dask_sizes import register_sizes
+    from cupyrite.dask.sizes import register_sizes
 
     register_sizes()
 
