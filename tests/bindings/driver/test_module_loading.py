@@ -165,6 +165,43 @@ def test_libraries():
     check(driver.cuLibraryUnload(library))
 
 
+def test_attributes_of_a_function_override_those_of_its_kernel():
+    """cuKernelSetAttribute: "irrespective of whether the call to cuFuncSetAttribute() is made before or after"."""
+    code, _ = compile_cuda('extern "C" __global__ void k() {}', kind="cubin")
+    library = check(driver.cuLibraryLoadData(code, None, None, 0, None, None, 0))
+    kernel = check(driver.cuLibraryGetKernel(library, b"k"))
+    function, device = check(driver.cuKernelGetFunction(kernel)), check(driver.cuCtxGetDevice())
+    shared = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    carveout = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+
+    def values(name):
+        of_kernel = check(driver.cuKernelGetAttribute(name, kernel, device))
+        return of_kernel, check(driver.cuFuncGetAttribute(name, function))
+
+    def launches(size):
+        (status,) = driver.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, size, 0, 0, 0)
+        return status == R.CUDA_SUCCESS
+
+    before, _ = values(shared)
+    check(driver.cuKernelSetAttribute(shared, 51200, kernel, device))
+    assert values(shared) == (51200, 51200)
+    assert launches(51200) and not launches(53248)
+    check(driver.cuFuncSetAttribute(function, shared, 55296))
+    assert values(shared) == (51200, 55296)
+    check(driver.cuKernelSetAttribute(shared, 57344, kernel, device))
+    assert values(shared) == (57344, 55296)
+    assert launches(55296) and not launches(57344)
+    # A default value that is set overrides the kernel's, too.
+    check(driver.cuFuncSetAttribute(function, shared, before))
+    assert values(shared) == (57344, before)
+    assert launches(before) and not launches(51200)
+    # The other attributes of the function are those of the kernel.
+    check(driver.cuKernelSetAttribute(carveout, 30, kernel, device))
+    assert values(carveout) == (30, 30)
+    synchronize()
+    check(driver.cuLibraryUnload(library))
+
+
 def test_compile_errors_are_logged():
     program = check(nvrtc.nvrtcCreateProgram(b"__global__ void k() { nonsense; }", b"wrong.cu", 0, [], []))
     assert nvrtc.nvrtcCompileProgram(program, 0, [])[0] == nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION

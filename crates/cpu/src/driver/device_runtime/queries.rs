@@ -142,7 +142,7 @@ impl Grid {
             Ok(device) => device,
             Err(code) => return Ok(Err(code.0)),
         };
-        let value = |a: A| function::attribute(&f.kernel, &f.settings(), device, a.0).unwrap_or(0);
+        let value = |a: A| function::attribute(&f.kernel, |a| f.setting(a), device, a).unwrap_or(0);
         let mut bytes = [0; size_of::<cudaFuncAttributes>()];
         let sizes = [
             (

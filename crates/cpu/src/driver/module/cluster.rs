@@ -1,11 +1,13 @@
 //! The clusters of a launch: their dimensions, from the launch or the kernel, and their limits (CUDA C++ Programming Guide,
 //! "Thread Block Clusters").
 
+use cupyrite_sys::driver::CUfunction_attribute as Attribute;
+
 use crate::driver::device::Device;
 use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
-use crate::driver::module::function::Function;
+use crate::driver::module::function::{Function, REQUIRED_CLUSTER};
 use crate::driver::module::launch::shape;
 
 /// Blocks of a cluster that every device with clusters supports.
@@ -30,7 +32,7 @@ fn blocks_of(dims: [u32; 3]) -> u64 {
 /// by its code or its attributes.
 fn chosen(f: &Function, requested: Option<[u32; 3]>) -> Res<Option<[u32; 3]>> {
     let name = &f.kernel.name;
-    let required = f.settings().cluster.map(|d| u32::try_from(d).unwrap_or(0));
+    let required = REQUIRED_CLUSTER.map(|axis| u32::try_from(f.setting(axis)).unwrap_or(0));
     let Some(dims) = requested else {
         return match required {
             [0, 0, 0] => Ok(None),
@@ -66,7 +68,7 @@ fn most_blocks(f: &Function) -> u32 {
 
 /// The same, whatever the code of the kernel allows.
 pub(crate) fn most_of_device(f: &Function) -> u32 {
-    match f.settings().non_portable {
+    match f.setting(Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
         0 => PORTABLE,
         _ => NON_PORTABLE,
     }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use cupyrite_engine::{Image, Kernel};
 use cupyrite_sys::driver::{self as sys, CUfunction_attribute as Attribute};
@@ -24,39 +25,65 @@ use crate::driver::module::{MODULES, Module};
 
 pub(crate) static FUNCTIONS: HandleTable<Function> = HandleTable::new(HandleKind::Function);
 
-/// A function's settable attributes.
-#[derive(Clone, Copy)]
-pub(crate) struct Settings {
-    /// Maximum dynamic shared memory of a launch, in bytes.
-    pub(crate) max_dynamic_shared: i32,
-    /// Percentage, -1 for the default.
-    carveout: i32,
-    /// Required cluster dimensions in blocks; zeros for none.
-    pub(crate) cluster: [i32; 3],
-    cluster_policy: i32,
-    pub(crate) non_portable: i32,
-    shared_mode: i32,
-    cache_config: u32,
-}
+/// The axes of the clusters that a function requires.
+pub(crate) const REQUIRED_CLUSTER: [Attribute; 3] = [
+    Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+    Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+    Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH,
+];
 
-/// Settings shared between a library's kernel and its functions in each context.
-pub(crate) type Shared = Arc<Mutex<Settings>>;
+/// Value of an attribute that is not set. [`set_attribute`] refuses it for every attribute.
+const UNSET: i32 = i32::MIN;
 
-/// A kernel's initial settings.
-pub(crate) fn default_settings(kernel: &Kernel) -> Shared {
-    Arc::new(Mutex::new(Settings {
-        max_dynamic_shared: SHARED_PER_BLOCK.saturating_sub(kernel.static_shared()) as i32,
-        carveout: -1,
-        cluster: kernel
-            .cluster
-            .required
-            .unwrap_or_default()
-            .map(u32::cast_signed),
-        cluster_policy: 0,
-        non_portable: 0,
-        shared_mode: 0,
-        cache_config: 0,
-    }))
+/// Values of the settable attributes, by the number of the attribute. A launch reads them without a lock.
+pub(crate) struct Settings([AtomicI32; Attribute::CU_FUNC_ATTRIBUTE_MAX.0 as usize]);
+
+impl Settings {
+    fn unset() -> Settings {
+        Settings([const { AtomicI32::new(UNSET) }; Attribute::CU_FUNC_ATTRIBUTE_MAX.0 as usize])
+    }
+
+    /// A kernel's initial settings.
+    pub(crate) fn of(kernel: &Kernel) -> Arc<Settings> {
+        let settings = Settings::unset();
+        let dynamic_shared = SHARED_PER_BLOCK.saturating_sub(kernel.static_shared());
+        let cluster = kernel.cluster.required.unwrap_or_default();
+        let initial = [
+            (
+                Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                dynamic_shared.cast_signed(),
+            ),
+            // The default carveout.
+            (
+                Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                -1,
+            ),
+            (
+                Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                0,
+            ),
+            (
+                Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+                0,
+            ),
+            (Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE, 0),
+        ];
+        for (attribute, value) in initial {
+            settings.set(attribute, value);
+        }
+        for (attribute, blocks) in REQUIRED_CLUSTER.into_iter().zip(cluster) {
+            settings.set(attribute, blocks.cast_signed());
+        }
+        Arc::new(settings)
+    }
+
+    pub(crate) fn get(&self, attribute: Attribute) -> i32 {
+        self.0[attribute.0 as usize].load(Ordering::Relaxed)
+    }
+
+    fn set(&self, attribute: Attribute, value: i32) {
+        self.0[attribute.0 as usize].store(value, Ordering::Relaxed);
+    }
 }
 
 /// A function: a kernel in one context.
@@ -69,7 +96,10 @@ pub(crate) struct Function {
     /// The references of the module.
     pub(crate) references: Arc<ModuleReferences>,
     pub(crate) kernel: Arc<Kernel>,
-    settings: Shared,
+    /// Set by `cuFuncSetAttribute`: these override those of the kernel.
+    settings: Settings,
+    /// Those of the kernel on the device of the context.
+    kernel_settings: Arc<Settings>,
     /// For the launch functions before CUDA 4.
     pub(crate) launch_settings: Mutex<LaunchSettings>,
 }
@@ -78,13 +108,9 @@ impl Function {
     pub(crate) fn new(
         module: &Module,
         kernel: Arc<Kernel>,
-        settings: Option<&Shared>,
+        kernel_settings: Arc<Settings>,
     ) -> Arc<Function> {
         let id = fresh_id();
-        let settings = settings
-            .cloned()
-            .unwrap_or_else(|| default_settings(&kernel));
-
         let function = Arc::new(Function {
             id,
             module: module.id,
@@ -92,7 +118,8 @@ impl Function {
             image: module.image.clone(),
             references: module.references.clone(),
             kernel,
-            settings,
+            settings: Settings::unset(),
+            kernel_settings,
             launch_settings: Mutex::new(LaunchSettings::new()),
         });
         FUNCTIONS.insert(id, function.clone());
@@ -103,8 +130,17 @@ impl Function {
         handle_of(HandleKind::Function, self.id)
     }
 
-    pub(crate) fn settings(&self) -> Settings {
-        *self.settings.lock()
+    /// The value of a settable attribute.
+    pub(crate) fn setting(&self, attribute: Attribute) -> i32 {
+        match self.settings.get(attribute) {
+            UNSET => self.kernel_settings.get(attribute),
+            set => set,
+        }
+    }
+
+    /// Maximum dynamic shared memory of a launch, in bytes.
+    pub(crate) fn max_dynamic_shared(&self) -> i32 {
+        self.setting(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
     }
 
     /// The kernel of this context with this address in device code.
@@ -136,7 +172,8 @@ impl Function {
             context: self.context.clone(),
             image: self.image.clone(),
             references: self.references.clone(),
-            settings: default_settings(&kernel),
+            settings: Settings::unset(),
+            kernel_settings: Settings::of(&kernel),
             launch_settings: Mutex::new(LaunchSettings::new()),
             kernel,
         }
@@ -184,15 +221,15 @@ pub(crate) fn intern(name: &str) -> &'static CStr {
     kept
 }
 
-/// The value of a `CUfunction_attribute`.
+/// The value of a `CUfunction_attribute`; `setting` returns those of the settable ones.
 pub(crate) fn attribute(
     kernel: &Kernel,
-    settings: &Settings,
+    setting: impl Fn(Attribute) -> i32,
     device: &Device,
-    id: u32,
+    attribute: Attribute,
 ) -> Res<i32> {
     let (major, minor) = device.capability;
-    Ok(match Attribute(id) {
+    Ok(match attribute {
         Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
             kernel.max_threads_per_block.min(MAX_THREADS_PER_BLOCK) as i32
         }
@@ -204,18 +241,16 @@ pub(crate) fn attribute(
         Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => kernel.ptx_target as i32,
         Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => major * 10 + minor,
         Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
-        Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => settings.max_dynamic_shared,
-        Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => settings.carveout,
         Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => i32::from(kernel.cluster.explicit),
-        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => settings.cluster[0],
-        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => settings.cluster[1],
-        Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => settings.cluster[2],
-        Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => settings.non_portable,
-        Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
-            settings.cluster_policy
-        }
         Attribute::CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED => 0,
-        Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE => settings.shared_mode,
+        Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        | Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+        | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+        | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
+        | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH
+        | Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        | Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+        | Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE => setting(attribute),
         _ => return Err(Code::INVALID_VALUE),
     })
 }
@@ -223,12 +258,12 @@ pub(crate) fn attribute(
 /// Sets a `CUfunction_attribute`; attributes of the code are read-only.
 pub(crate) fn set_attribute(
     kernel: &Kernel,
-    settings: &mut Settings,
+    settings: &Settings,
     device: &Device,
-    id: u32,
+    attribute: Attribute,
     value: i32,
 ) -> Res {
-    match Attribute(id) {
+    match attribute {
         Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
             let limit = device
                 .multiprocessor()
@@ -237,17 +272,13 @@ pub(crate) fn set_attribute(
             if value < 0 || value as u32 > limit {
                 return Err(Code::INVALID_VALUE);
             }
-            settings.max_dynamic_shared = value;
         }
         Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
-            if (-1..=100).contains(&value) =>
-        {
-            settings.carveout = value
-        }
+            if (-1..=100).contains(&value) => {}
         Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
         | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
         | Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => {
-            let axis = id - Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0;
+            let axis = attribute.0 - Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0;
             let of_code = kernel.cluster.required.map(|dims| dims[axis as usize]);
             let most = match kernel.cluster.max_rank {
                 _ if !device.has_clusters() => 1,
@@ -259,31 +290,23 @@ pub(crate) fn set_attribute(
                 return Err(Code::INVALID_VALUE);
             }
             // A launch checks whether all three are set.
-            settings.cluster[axis as usize] = value;
         }
         Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-            if matches!(value, 0 | 1) =>
-        {
-            settings.non_portable = value
-        }
+            if matches!(value, 0 | 1) => {}
         Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
-            if (0..=2).contains(&value) =>
-        {
-            settings.cluster_policy = value
-        }
-        Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE if (0..=2).contains(&value) => {
-            settings.shared_mode = value
-        }
+        | Attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE
+            if (0..=2).contains(&value) => {}
         _ => return Err(Code::INVALID_VALUE),
     }
+    settings.set(attribute, value);
     Ok(())
 }
 
-pub(crate) fn set_cache_config(settings: &Shared, config: u32) -> Res {
+/// Checks a preferred cache configuration, which has no effect and which no entry point returns.
+pub(crate) fn check_cache_config(config: u32) -> Res {
     if config > sys::CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
         return Err(Code::INVALID_VALUE);
     }
-    settings.lock().cache_config = config;
     Ok(())
 }
 
@@ -302,14 +325,15 @@ driver_entry_points! {
     fn func_get_attribute "cuFuncGetAttribute" (out: u64, id: u32, handle: u64) {
         non_null(out)?;
         let f = find(handle)?;
-        put(out, attribute(&f.kernel, &f.settings(), f.device()?, id)?)
+        put(out, attribute(&f.kernel, |a| f.setting(a), f.device()?, Attribute(id))?)
     }
     fn func_set_attribute "cuFuncSetAttribute" (handle: u64, id: u32, value: i32) {
         let f = find(handle)?;
-        set_attribute(&f.kernel, &mut f.settings.lock(), f.device()?, id, value)
+        set_attribute(&f.kernel, &f.settings, f.device()?, Attribute(id), value)
     }
     fn func_set_cache_config "cuFuncSetCacheConfig" (handle: u64, config: u32) {
-        set_cache_config(&find(handle)?.settings, config)
+        find(handle)?;
+        check_cache_config(config)
     }
     fn func_set_shared_config "cuFuncSetSharedMemConfig" (handle: u64, config: u32) {
         find(handle)?;

@@ -288,13 +288,12 @@ fn check(f: &Function, config: &LaunchConfig) -> Res<Option<[u32; 3]>> {
         });
     }
     let cluster = cluster::resolve(f, grid, cluster)?;
-    let settings = f.settings();
-    if i64::from(dynamic_shared) > i64::from(settings.max_dynamic_shared) {
+    let most_shared = f.max_dynamic_shared();
+    if i64::from(dynamic_shared) > i64::from(most_shared) {
         return refuse(Code::INVALID_VALUE, || {
             format!(
-                "launch of '{name}': {dynamic_shared} bytes of dynamic shared memory; at most {} are allowed until \
+                "launch of '{name}': {dynamic_shared} bytes of dynamic shared memory; at most {most_shared} are allowed until \
                  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES is set higher (the kernel itself takes {} bytes)",
-                settings.max_dynamic_shared,
                 f.kernel.static_shared()
             )
         });

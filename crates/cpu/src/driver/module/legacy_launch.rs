@@ -139,7 +139,7 @@ driver_entry_points! {
     }
     fn func_set_shared_size "cuFuncSetSharedSize" (handle: u64, bytes: u32) {
         let f = function(handle)?;
-        let most = f.settings().max_dynamic_shared;
+        let most = f.max_dynamic_shared();
         if i64::from(bytes) > i64::from(most) {
             return refuse(Code::INVALID_VALUE, || {
                 format!("{bytes} bytes of dynamic shared memory; at most {most} are allowed")

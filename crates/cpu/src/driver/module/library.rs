@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use cupyrite_engine::Unit;
 use cupyrite_engine::{Image, Kernel};
-use cupyrite_sys::driver::CUlibraryOption as LibraryOption;
+use cupyrite_sys::driver::{CUfunction_attribute as Attribute, CUlibraryOption as LibraryOption};
 use parking_lot::Mutex;
 
 use crate::driver::context::{self, Context};
@@ -16,7 +16,7 @@ use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::handles::{HandleKind, HandleTable, fresh_id, handle_of};
 use crate::driver::entry::logs::refuse;
-use crate::driver::module::function::{self, Function, Shared};
+use crate::driver::module::function::{self, Function, Settings};
 use crate::driver::module::jit::{self, JitOptions, Rejected};
 use crate::driver::module::{self, Module};
 use crate::driver::stream::capture_state;
@@ -41,7 +41,8 @@ pub(crate) struct LibraryKernel {
     id: u64,
     library: Weak<LoadedLibrary>,
     kernel: Arc<Kernel>,
-    settings: Shared,
+    /// Set by `cuKernelSetAttribute` for each device.
+    settings: Box<[Arc<Settings>]>,
 }
 
 impl LoadedLibrary {
@@ -71,7 +72,8 @@ impl LoadedLibrary {
             return Ok(k.clone());
         }
         let kernel = self.first.kernel(name).ok_or(Code::NOT_FOUND)?;
-        let settings = function::default_settings(&kernel);
+        let devices = device::all()?.iter();
+        let settings = devices.map(|_| Settings::of(&kernel)).collect();
         let made = Arc::new(LibraryKernel {
             id: fresh_id(),
             library: Arc::downgrade(self),
@@ -99,6 +101,12 @@ impl LibraryKernel {
     fn handle(&self) -> u64 {
         handle_of(HandleKind::Kernel, self.id)
     }
+
+    fn settings(&self, device: i32) -> Res<&Arc<Settings>> {
+        let index = usize::try_from(device).ok();
+        let settings = index.and_then(|n| self.settings.get(n));
+        settings.ok_or(Code::INVALID_DEVICE)
+    }
 }
 
 /// The function of a library's kernel in a context.
@@ -106,14 +114,15 @@ pub(crate) fn function_in(kernel: &LibraryKernel, context: &Arc<Context>) -> Res
     let library = kernel.library.upgrade().ok_or(Code::INVALID_HANDLE)?;
     library
         .module_in(context)?
-        .function(&kernel.kernel.name, Some(&kernel.settings))
+        .function(&kernel.kernel.name, Some(kernel.settings(context.device)?))
 }
 
-/// The settings of a kernel of the library with this module.
-pub(crate) fn settings_of(module: &Module, name: &str) -> Option<Shared> {
+/// The settings of a kernel of the library with this module, on the device of the module.
+pub(crate) fn settings_of(module: &Module, name: &str) -> Option<Arc<Settings>> {
     let of_module = |l: &LoadedLibrary| l.modules.lock().values().any(|m| m.id == module.id);
     let library = LIBRARIES.pick(of_module).pop()?;
-    Some(library.kernel(name).ok()?.settings.clone())
+    let kernel = library.kernel(name).ok()?;
+    kernel.settings(module.context.device).ok().cloned()
 }
 
 /// Removes a context's modules. Later contexts cannot use the first image, because its variables have been modified.
@@ -253,16 +262,17 @@ driver_entry_points! {
     fn kernel_get_attribute "cuKernelGetAttribute" (out: u64, id: u32, handle: u64, device: i32) {
         non_null(out)?;
         let kernel = KERNELS.get(handle)?;
-        let settings = *kernel.settings.lock();
-        put(out, function::attribute(&kernel.kernel, &settings, device::by_ordinal(device)?, id)?)
+        let settings = kernel.settings(device)?;
+        put(out, function::attribute(&kernel.kernel, |a| settings.get(a), device::by_ordinal(device)?, Attribute(id))?)
     }
     fn kernel_set_attribute "cuKernelSetAttribute" (id: u32, value: i32, handle: u64, device: i32) {
         let kernel = KERNELS.get(handle)?;
-        let device = device::by_ordinal(device)?;
-        function::set_attribute(&kernel.kernel, &mut kernel.settings.lock(), device, id, value)
+        let settings = kernel.settings(device)?;
+        function::set_attribute(&kernel.kernel, settings, device::by_ordinal(device)?, Attribute(id), value)
     }
     fn kernel_set_cache_config "cuKernelSetCacheConfig" (handle: u64, config: u32, device: i32) {
         device::by_ordinal(device)?;
-        function::set_cache_config(&KERNELS.get(handle)?.settings, config)
+        KERNELS.get(handle)?;
+        function::check_cache_config(config)
     }
 }

@@ -9,7 +9,7 @@ use cupyrite_engine::{Image, Kernel};
 use cupyrite_sys::driver as sys;
 use parking_lot::Mutex;
 
-use self::function::Function;
+use self::function::{Function, Settings};
 use crate::code;
 use crate::driver::array::references::ModuleReferences;
 use crate::driver::context::{self, Context};
@@ -69,20 +69,17 @@ impl Module {
         handle_of(HandleKind::Module, self.id)
     }
 
-    /// The function of that name; the same one on every call.
+    /// The function of that name; the same one on every call. `settings` are those of the library's kernel, if known.
     pub(crate) fn function(
         &self,
         name: &str,
-        settings: Option<&function::Shared>,
+        settings: Option<&Arc<Settings>>,
     ) -> Res<Arc<Function>> {
-        let mut functions = self.functions.lock();
-        if let Some(f) = functions.get(name) {
+        if let Some(f) = self.functions.lock().get(name) {
             return Ok(f.clone());
         }
         let kernel = self.image.kernel(name).ok_or(Code::NOT_FOUND)?;
-        let made = Function::new(self, kernel, settings);
-        functions.insert(name.to_owned(), made.clone());
-        Ok(made)
+        Ok(self.create_function(kernel, settings))
     }
 
     /// The function of a kernel of the module, for a launch by another kernel.
@@ -90,14 +87,25 @@ impl Module {
         if let Some(f) = self.functions.lock().get(&kernel.name) {
             return f.clone();
         }
+        self.create_function(kernel.clone(), None)
+    }
+
+    /// Creates the function of a kernel with the settings of the library's kernel, unless another thread has created it.
+    fn create_function(
+        &self,
+        kernel: Arc<Kernel>,
+        settings: Option<&Arc<Settings>>,
+    ) -> Arc<Function> {
         // Before the lock: the library has one of its own.
-        let settings = self
-            .of_library
-            .then(|| library::settings_of(self, &kernel.name))
-            .flatten();
+        let settings = match settings {
+            Some(settings) => Some(settings.clone()),
+            None if self.of_library => library::settings_of(self, &kernel.name),
+            None => None,
+        };
+        let settings = settings.unwrap_or_else(|| Settings::of(&kernel));
         let mut functions = self.functions.lock();
         let entry = functions.entry(kernel.name.clone());
-        let made = entry.or_insert_with(|| Function::new(self, kernel.clone(), settings.as_ref()));
+        let made = entry.or_insert_with(|| Function::new(self, kernel, settings));
         made.clone()
     }
 

@@ -125,7 +125,7 @@ fn clustered(out: u64, handle: u64, config: u64) -> Res<(Arc<Function>, u32, Opt
     let threads = [given.blockDimX, given.blockDimY, given.blockDimZ];
     let threads = threads.iter().fold(1, |n: u32, &d| n.saturating_mul(d));
     let dynamic = i64::from(given.sharedMemBytes);
-    let resident = match dynamic > i64::from(f.settings().max_dynamic_shared) {
+    let resident = match dynamic > i64::from(f.max_dynamic_shared()) {
         true => 0,
         false => blocks_per_sm(&f, threads, given.sharedMemBytes.into())?,
     };

@@ -417,6 +417,13 @@ fn libraries() {
     let mut shared = 0i32;
     ok!("cuFuncGetAttribute", &mut shared, 8, f);
     assert_eq!(shared, 60_000);
+    let mut of_module = 0u64;
+    ok!("cuModuleGetFunction", &mut of_module, m, c"store");
+    let mut stored = 0u64;
+    ok!("cuLibraryGetKernel", &mut stored, lib, c"store");
+    ok!("cuKernelSetAttribute", 8, 60_000, stored, 0);
+    ok!("cuFuncGetAttribute", &mut shared, 8, of_module);
+    assert_eq!(shared, 60_000);
     let mut of = 0u64;
     ok!("cuKernelGetLibrary", &mut of, kernel);
     assert_eq!(of, lib);

@@ -1,7 +1,8 @@
-//! Libraries in several contexts.
+//! Libraries in several contexts, and the attributes of their kernels.
 
-use super::kernels::launch;
-use super::{Session, ok};
+use super::super::Code;
+use super::kernels::{PTX, launch};
+use super::{Session, cu, ok};
 
 /// A library of this PTX.
 pub(super) fn library(ptx: &str) -> u64 {
@@ -63,5 +64,61 @@ fn managed_variables_of_a_library_are_shared_by_all_contexts() {
     let mut value = 0u32;
     ok!("cuMemcpyDtoH_v2", &mut value, total, 4);
     assert_eq!(value, 8);
+    ok!("cuLibraryUnload", lib);
+}
+
+#[test]
+fn attributes_of_a_function_override_those_of_its_kernel() {
+    let _s = Session::new();
+    let lib = library(PTX);
+    let (mut kernel, mut f) = (0u64, 0u64);
+    ok!("cuLibraryGetKernel", &mut kernel, lib, c"count");
+    ok!("cuKernelGetFunction", &mut f, kernel);
+    // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES and CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT.
+    let get = |f: u64| {
+        let (mut of_kernel, mut of_function) = ([0i32; 2], [0i32; 2]);
+        for (i, id) in [8u32, 9].into_iter().enumerate() {
+            ok!("cuKernelGetAttribute", &mut of_kernel[i], id, kernel, 0);
+            ok!("cuFuncGetAttribute", &mut of_function[i], id, f);
+        }
+        (of_kernel, of_function)
+    };
+    // Launches with dynamic shared memory of this size.
+    let launch_with = |f: u64, bytes: u32| {
+        let null = 0u64;
+        cu!(
+            "cuLaunchKernel",
+            f,
+            1,
+            1,
+            1,
+            1,
+            1,
+            1,
+            bytes,
+            null,
+            null,
+            null
+        )
+    };
+    let initial = get(f).0;
+    ok!("cuFuncSetAttribute", f, 8, 70_000);
+    assert_eq!(get(f), (initial, [70_000, -1]));
+    ok!("cuKernelSetAttribute", 8, 60_000, kernel, 0);
+    ok!("cuKernelSetAttribute", 9, 30, kernel, 0);
+    assert_eq!(get(f), ([60_000, 30], [70_000, 30]));
+    assert_eq!(launch_with(f, 65_000), 0);
+    assert_eq!(launch_with(kernel, 65_000), 0);
+    // A default value that is set overrides the kernel's, too.
+    ok!("cuFuncSetAttribute", f, 8, initial[0]);
+    assert_eq!(get(f), ([60_000, 30], [initial[0], 30]));
+    assert_eq!(launch_with(f, 55_000), Code::INVALID_VALUE.0);
+    // The function of another context has the values of the kernel.
+    let _other = Session::new();
+    let mut g = 0u64;
+    ok!("cuKernelGetFunction", &mut g, kernel);
+    assert_eq!(get(g), ([60_000, 30], [60_000, 30]));
+    assert_eq!(launch_with(g, 55_000), 0);
+    ok!("cuCtxSynchronize");
     ok!("cuLibraryUnload", lib);
 }
