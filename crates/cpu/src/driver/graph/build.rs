@@ -189,7 +189,7 @@ driver_entry_points! {
         non_null(params)?;
         add(out, graph, (nodes, 0, count), || {
             let copy = get::<CUDA_MEMCPY3D>(params)?;
-            Memcpy::prepare(copy.into(), node_context(context)?).map(Payload::Memcpy).map(plain)
+            Memcpy::in_context(copy.into(), node_context(context)?).map(Payload::Memcpy).map(plain)
         })
     }
     fn add_memset "cuGraphAddMemsetNode" (out: u64, graph: u64, nodes: u64, count: u64, params: u64, context: u64) {

@@ -127,8 +127,8 @@ impl From<Code> for InstantiationError {
     }
 }
 
-/// Checks the conditional nodes of a graph to be instantiated.
-fn check_conditions(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
+/// Checks the conditional nodes and captured fills of a graph to be instantiated.
+fn check_nodes(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
     if conditional::variables(graph).iter().any(|v| !v.is_used()) {
         let code = because(Code::INVALID_VALUE, || {
             "a condition handle of the graph belongs to no conditional node".into()
@@ -143,6 +143,10 @@ fn check_conditions(graph: &Arc<Graph>) -> Result<(), InstantiationError> {
                 Payload::Conditional(c) => c,
                 Payload::Graph(inner) => {
                     open.push(inner.clone());
+                    continue;
+                }
+                Payload::Memset(fill) => {
+                    fill.check_captured()?;
                     continue;
                 }
                 _ => continue,
@@ -220,7 +224,7 @@ fn instantiate(graph: u64, flags: u64) -> Result<(u64, Arc<Exec>), Instantiation
         }
     }
     let graph = original.copy(false, 0, 0, true)?;
-    check_conditions(&graph)?;
+    check_nodes(&graph)?;
     if flags & DEVICE_LAUNCH != 0 {
         check_device_launch(&graph)?;
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use cupyrite_engine::memory::Access;
 use cupyrite_sys::driver::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUcontext,
     CUfunction, CUgraphNodeType as NodeType, CUkernel, CUlaunchAttribute,
@@ -18,6 +19,7 @@ use crate::driver::entry::caller_memory::Kept;
 use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, HOST, Job};
 use crate::driver::memory::fill::Fill;
+use crate::driver::memory::rights;
 use crate::driver::module::function::FUNCTIONS;
 use crate::driver::module::launch::{Given, Launch, LaunchConfig};
 use crate::driver::module::launch_kernel::cluster_dimensions;
@@ -355,6 +357,17 @@ impl Memcpy {
         })
     }
 
+    /// [`Memcpy::prepare`] for a node that names its context, whose device must have access to the memory.
+    pub(super) fn in_context(copy: CopyDescription, context: Arc<Context>) -> Res<Memcpy> {
+        let node = Self::prepare(copy, context)?;
+        rights::check_copy(node.context.device, node.job.uses())?;
+        Ok(node)
+    }
+
+    pub(in crate::driver) fn job(&self) -> &Job {
+        &self.job
+    }
+
     /// A copy of `len` bytes; the memory types are the `CUmemorytype` of destination and source.
     pub(in crate::driver) fn linear(
         to: (CUmemorytype, u64),
@@ -417,13 +430,28 @@ impl Memcpy {
 pub(in crate::driver) struct Memset {
     pub(in crate::driver) fill: Fill,
     pub(in crate::driver) context: Arc<Context>,
+    captured: bool,
 }
 
 impl Memset {
-    /// Validates a fill; its memory may be memory that a graph allocates later.
-    pub(in crate::driver) fn prepare(fill: Fill, context: Arc<Context>) -> Res<Memset> {
+    /// Validates a captured fill; its memory may be memory that a graph allocates later.
+    pub(in crate::driver) fn captured(fill: Fill, context: Arc<Context>) -> Res<Memset> {
         fill.check(memory::covers)?;
-        Ok(Memset { fill, context })
+        Ok(Memset {
+            fill,
+            context,
+            captured: true,
+        })
+    }
+
+    /// Refuses a captured fill of memory that the context's kernels could not write to. As with NVIDIA's driver, other
+    /// fills are checked as copies are, when the node gets its parameters.
+    pub(super) fn check_captured(&self) -> Res {
+        if !self.captured {
+            return Ok(());
+        }
+        let span = self.fill.check(memory::covers)?;
+        rights::check_fill(&self.context, self.fill.to, span)
     }
 
     pub(super) fn read(given: &CUDA_MEMSET_NODE_PARAMS, context: Arc<Context>) -> Res<Memset> {
@@ -438,7 +466,13 @@ impl Memset {
         if fill.is_empty() {
             return Err(Code::INVALID_VALUE);
         }
-        Self::prepare(fill, context)
+        let span = fill.check(memory::covers)?;
+        rights::check_copy(context.device, [(fill.to, span, Access::ReadWrite)])?;
+        Ok(Memset {
+            fill,
+            context,
+            captured: false,
+        })
     }
 
     pub(super) fn params(&self) -> CUDA_MEMSET_NODE_PARAMS {

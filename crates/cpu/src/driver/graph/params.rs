@@ -156,7 +156,7 @@ pub(super) fn read_generic(params: &CUgraphNodeParams) -> Res<NodeParams> {
         }
         NodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
             let (copy, context) = memcpy_of(params)?;
-            Payload::Memcpy(Memcpy::prepare(copy, node_context(context)?)?)
+            Payload::Memcpy(Memcpy::in_context(copy, node_context(context)?)?)
         }
         NodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
             let (fill, context) = memset_of(params);
@@ -317,7 +317,7 @@ pub(super) fn new_memcpy(old: &Payload, copy: CopyDescription, context: u64) -> 
         0 => old.context.clone(),
         handle => node_context(handle)?,
     };
-    Memcpy::prepare(copy, context).map(Payload::Memcpy)
+    Memcpy::in_context(copy, context).map(Payload::Memcpy)
 }
 
 /// A fill node with new parameters; a null context keeps the old one.

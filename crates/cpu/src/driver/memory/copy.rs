@@ -1,60 +1,28 @@
 //! One-dimensional copies between device and host memory.
 
-use cupyrite_engine::memory::{Access, RegionKind, checked};
+use cupyrite_engine::memory::{Access, checked};
 use cupyrite_sys::driver as sys;
 
-use crate::driver::context::{self, Context};
-use crate::driver::device;
+use crate::driver::context;
 use crate::driver::entry::Res;
 use crate::driver::entry::driver_entry_points;
 use crate::driver::entry::errors::Code;
-use crate::driver::entry::logs::refuse;
 use crate::driver::graph;
 use crate::driver::memory::copy_range::{
     CopyMode, ExpectedMemory, RangeClass, SMALL, classify, move_bytes, perform,
 };
+use crate::driver::memory::rights;
 use crate::driver::memory::space::space;
 use crate::driver::stream::capture_state;
 use crate::driver::stream::resolve;
 use crate::driver::stream::{OpPlacement, Stream};
 
-/// Refuses device-to-device copies if one side is pool memory or a mapping to which the stream's device has no access.
-/// The driver moves memory from `cuMemAlloc` between any two devices itself, and likewise memory copied to or from the
-/// host.
-///
-/// # Errors
-/// `INVALID_VALUE`.
-fn check_rights(context: &Context, to: u64, from: u64, len: u64) -> Res {
-    // A single device can access all memory.
-    if device::all()?.len() < 2 {
+/// Refuses a copy of memory that the device of the current context may not use.
+fn check_rights(to: u64, from: u64, len: u64, expect: (ExpectedMemory, ExpectedMemory)) -> Res {
+    if expect == PEER {
         return Ok(());
     }
-    let of_device = |address| {
-        space()
-            .find_range(address, len)
-            .filter(|region| matches!(region.kind, RegionKind::Device | RegionKind::Virtual))
-    };
-    let (Some(target), Some(source)) = (of_device(to), of_device(from)) else {
-        return Ok(());
-    };
-    let wanted = [
-        (target, to, Access::ReadWrite),
-        (source, from, Access::Read),
-    ];
-    for (region, address, wanted) in wanted {
-        let given = region.reach.access(context.device);
-        if region.reach.has_peers() || given == Access::ReadWrite || given == wanted {
-            continue;
-        }
-        return refuse(Code::INVALID_VALUE, || {
-            format!(
-                "device {}, in whose stream the copy is, has no right to the memory at {address:#x}: its pool or mapping does \
-                 not grant it (cuMemPoolSetAccess, cuMemSetAccess)",
-                context.device
-            )
-        });
-    }
-    Ok(())
+    rights::check_copy_in_current([(to, len, Access::ReadWrite), (from, len, Access::Read)])
 }
 
 fn linear(
@@ -70,9 +38,7 @@ fn linear(
     }
     let target = classify(to, len, expect.0)?;
     let source = classify(from, len, expect.1)?;
-    if expect != PEER && (target, source) == (RangeClass::Known, RangeClass::Known) {
-        check_rights(&stream.context, to, from, len)?;
-    }
+    check_rights(to, from, len, expect)?;
     if mode == CopyMode::Async
         && source == RangeClass::Pageable
         && target == RangeClass::Known
@@ -146,6 +112,7 @@ fn async_(
             DTOH => (HOST, DEVICE),
             _ => (DEVICE, DEVICE),
         };
+        check_rights(to, from, len, expect)?;
         let context = stream.context.clone();
         let node = graph::Memcpy::linear((kinds.0, to), (kinds.1, from), len, context)?;
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));

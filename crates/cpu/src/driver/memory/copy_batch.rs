@@ -19,6 +19,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, Job, UNIFIED};
 use crate::driver::memory::copy_range::{CopyMode, ExpectedMemory, perform};
 use crate::driver::memory::managed::{batch_stream, entry_indices};
+use crate::driver::memory::rights;
 use crate::driver::stream::Stream;
 use crate::driver::stream::resolve;
 
@@ -48,6 +49,8 @@ fn mode_of(attributes: &CUmemcpyAttributes) -> Res<CopyMode> {
 
 /// Enqueues checked copies.
 fn enter(jobs: Vec<(Job, CopyMode)>, stream: &Arc<Stream>) -> Res {
+    let uses = jobs.iter().flat_map(|(job, _)| job.uses());
+    rights::check_copy(stream.context.device, uses)?;
     for (job, mode) in jobs {
         if !job.is_empty() {
             let (pageable, bytes) = (job.is_pageable()?, job.bytes());

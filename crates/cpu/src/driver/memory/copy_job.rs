@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use cupyrite_engine::memory::Access;
 use cupyrite_engine::texture::{Level, Storage, TILE};
 use cupyrite_sys::driver::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemorytype};
 
@@ -16,6 +17,7 @@ use crate::driver::entry::Res;
 use crate::driver::entry::errors::Code;
 use crate::driver::entry::logs::refuse;
 use crate::driver::memory::copy_range::{self, ExpectedMemory, RangeClass};
+use crate::driver::memory::rights::Use;
 use crate::driver::memory::space::space;
 
 /// One side of a copy.
@@ -458,6 +460,17 @@ impl Job {
     /// Whether both sides are device memory, so that even the blocking calls do not wait.
     pub(crate) fn is_internal(&self) -> bool {
         self.to.expect == ExpectedMemory::Device && self.from.expect == ExpectedMemory::Device
+    }
+
+    /// The memory outside arrays that the copy uses.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = Use> {
+        let sides = [(&self.to, Access::ReadWrite), (&self.from, Access::Read)];
+        sides.into_iter().filter_map(|(side, access)| {
+            // An empty copy has no span.
+            let in_memory = side.storage.is_none() && !self.is_empty();
+            let span = in_memory.then(|| side.span(self.extent).ok())??;
+            Some((side.start, span, access))
+        })
     }
 
     /// Number of bytes copied.

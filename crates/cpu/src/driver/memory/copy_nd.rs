@@ -12,6 +12,7 @@ use crate::driver::entry::errors::Code;
 use crate::driver::graph;
 use crate::driver::memory::copy_job::{ARRAY, CopyDescription, CopyOperand, DEVICE, HOST, Job};
 use crate::driver::memory::copy_range::{CopyMode, ExpectedMemory, perform};
+use crate::driver::memory::rights;
 use crate::driver::stream::capture_state;
 use crate::driver::stream::resolve;
 
@@ -34,11 +35,17 @@ fn enter(
         // Nodes ignore the contexts of the sides, because all memory is in one address space.
         (copy.from.context, copy.to.context) = (0, 0);
         let node = graph::Memcpy::prepare(copy, stream.context.clone())?;
+        if !peer {
+            rights::check_copy_in_current(node.job().uses())?;
+        }
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
     }
     let job = Job::from_3d(&copy, peer)?;
     if job.is_empty() {
         return Ok(());
+    }
+    if !peer {
+        rights::check_copy_in_current(job.uses())?;
     }
     let mode = match mode {
         CopyMode::Sync if job.is_internal() => CopyMode::Async,

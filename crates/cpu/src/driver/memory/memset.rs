@@ -5,6 +5,7 @@ use crate::driver::entry::driver_entry_points;
 use crate::driver::graph;
 use crate::driver::memory::fill::Fill;
 use crate::driver::memory::queued;
+use crate::driver::memory::rights;
 use crate::driver::stream::OpPlacement;
 use crate::driver::stream::capture_state;
 use crate::driver::stream::resolve;
@@ -18,13 +19,14 @@ fn set(fill: Fill, stream: u64, per_thread: bool) -> Res {
         if fill.is_empty() {
             return Ok(());
         }
-        let node = graph::Memset::prepare(fill, stream.context.clone())?;
+        let node = graph::Memset::captured(fill, stream.context.clone())?;
         return graph::capture::record(&stream, graph::Payload::Memset(node));
     }
     let span = fill.check(queued::covers)?;
     if span == 0 {
         return Ok(());
     }
+    rights::check_fill(&stream.context, fill.to, span)?;
     let place = if span <= SMALL {
         OpPlacement::CallerIfIdle
     } else {

@@ -21,5 +21,6 @@ pub(crate) mod pool;
 pub(crate) mod queued;
 pub(crate) mod range_handle;
 pub(crate) mod residency;
+pub(crate) mod rights;
 pub(crate) mod space;
 pub(crate) mod virtual_memory;

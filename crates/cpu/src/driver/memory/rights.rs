@@ -1,0 +1,100 @@
+//! Which memory the copies and fills of a device may use, where there are several devices. NVIDIA documents little of
+//! this; it was measured on two H200 (driver 580):
+//!
+//! - Copies look at the device of the current context, in whichever stream they are; batches look at the stream's. The
+//!   copies and fills of graph nodes look at the context that the node names.
+//! - Memory from `cuMemAlloc` is copied between any two devices. Pool memory and mappings are copied only where they
+//!   grant the device access (`cuMemPoolSetAccess`, `cuMemSetAccess`).
+//! - Copies that name the contexts of both sides (`cuMemcpyPeer`) are allowed always.
+//! - Fills look at the stream's device. They need access as a kernel does, so memory from `cuMemAlloc` needs
+//!   `cuCtxEnablePeerAccess`. A captured fill is checked when the graph is instantiated.
+
+use cupyrite_engine::memory::{Access, RegionKind};
+
+use crate::driver::context::{self, Context};
+use crate::driver::device;
+use crate::driver::device::peers;
+use crate::driver::entry::Res;
+use crate::driver::entry::errors::Code;
+use crate::driver::entry::logs::refuse;
+use crate::driver::memory::space::space;
+
+/// A range of addresses, and the access that an operation needs.
+pub(crate) type Use = (u64, u64, Access);
+
+/// Whether access can be missing at all: a single device may use all memory.
+fn several_devices() -> Res<bool> {
+    Ok(device::all()?.len() > 1)
+}
+
+fn refused(device: i32, address: u64, how: &str) -> Res {
+    refuse(Code::INVALID_VALUE, || {
+        format!("device {device} has no access to the memory at {address:#x}: {how}")
+    })
+}
+
+/// Refuses a copy on `device` if a side is pool memory or a mapping that does not grant access to it. Ranges outside
+/// device memory are allowed.
+///
+/// # Errors
+/// `INVALID_VALUE`.
+pub(crate) fn check_copy(device: i32, uses: impl IntoIterator<Item = Use>) -> Res {
+    if !several_devices()? {
+        return Ok(());
+    }
+    for (address, len, wanted) in uses {
+        let Some(region) = space()
+            .find_range(address, len)
+            .filter(|region| matches!(region.kind, RegionKind::Device | RegionKind::Virtual))
+        else {
+            continue;
+        };
+        let given = region.reach.access(device);
+        if !region.reach.has_peers() && given != Access::ReadWrite && given != wanted {
+            return refused(
+                device,
+                address,
+                "make the device of the memory current for the copy, or grant access to its pool or mapping \
+                 (cuMemPoolSetAccess, cuMemSetAccess)",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// [`check_copy`] for the device of the current context.
+///
+/// # Errors
+/// `INVALID_VALUE`, and those of [`context::current`].
+pub(crate) fn check_copy_in_current(uses: impl IntoIterator<Item = Use>) -> Res {
+    if !several_devices()? {
+        return Ok(());
+    }
+    check_copy(context::current()?.device, uses)
+}
+
+/// Refuses a fill in a stream of `context` if its kernels could not write to the memory.
+///
+/// # Errors
+/// `INVALID_VALUE`.
+pub(crate) fn check_fill(context: &Context, address: u64, len: u64) -> Res {
+    if !several_devices()? {
+        return Ok(());
+    }
+    let Some(region) = space()
+        .find_range(address, len)
+        .filter(|region| matches!(region.kind, RegionKind::Device | RegionKind::Virtual))
+    else {
+        return Ok(());
+    };
+    if region.reach.access(context.device) == Access::ReadWrite
+        || peers::viewer(context).access(&region) == Access::ReadWrite
+    {
+        return Ok(());
+    }
+    refused(
+        context.device,
+        address,
+        "use a stream of the memory's device, or grant access (cuCtxEnablePeerAccess, cuMemPoolSetAccess, cuMemSetAccess)",
+    )
+}
