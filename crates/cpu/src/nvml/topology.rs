@@ -97,14 +97,14 @@ fn put_handles(count: u64, out: u64, handles: &[u64]) -> Res {
     Ok(())
 }
 
-/// As on an H200 (driver 580), a device is not its own peer, and the index "unknown" queries nothing.
-fn p2p_status(index: u32, same: bool) -> nvmlGpuP2PStatus_t {
+/// As on H200s (driver 580), a device is its own peer where there are others, and the index "unknown" queries nothing.
+fn p2p_status(index: u32, alone: bool) -> nvmlGpuP2PStatus_t {
     use nvmlGpuP2PCapsIndex_t as Index;
     match Index(index) {
         Index::NVML_P2P_CAPS_INDEX_READ
         | Index::NVML_P2P_CAPS_INDEX_WRITE
         | Index::NVML_P2P_CAPS_INDEX_ATOMICS
-            if !same =>
+            if !alone =>
         {
             nvmlGpuP2PStatus_t::NVML_P2P_STATUS_OK
         }
@@ -149,26 +149,28 @@ nvml_entry_points! {
     }
     fn nearest_gpus "nvmlDeviceGetTopologyNearestGpus" (device: u64, level: u32, count: u64, out: u64) {
         let device = by_handle(device)?;
-        let near = level == nvmlGpuTopologyLevel_t::NVML_TOPOLOGY_INTERNAL.0;
+        // All others are on the same board, the nearest level; each level includes those below it.
         if level > nvmlGpuTopologyLevel_t::NVML_TOPOLOGY_SYSTEM.0 || !level.is_multiple_of(10) {
             return Err(INVALID);
         }
         let others = all()?;
         let handles: Vec<u64> = others
             .iter()
-            .filter(|other| near && other.index != device.index)
+            .filter(|other| other.index != device.index)
             .map(handle_of)
             .collect();
         put_handles(count, out, &handles)
     }
     fn common_ancestor "nvmlDeviceGetTopologyCommonAncestor" (device1: u64, device2: u64, out: u64) {
-        by_handle(device1)?;
-        by_handle(device2)?;
+        if by_handle(device1)?.index == by_handle(device2)?.index && all()?.len() > 1 {
+            return Err(nvmlReturn_t::NVML_ERROR_NOT_SUPPORTED);
+        }
         put(out, nvmlGpuTopologyLevel_t::NVML_TOPOLOGY_INTERNAL)
     }
     fn status_between "nvmlDeviceGetP2PStatus" (device1: u64, device2: u64, index: u32, out: u64) {
-        let (one, two) = (by_handle(device1)?, by_handle(device2)?);
-        put(out, p2p_status(index, one.index == two.index))
+        by_handle(device1)?;
+        by_handle(device2)?;
+        put(out, p2p_status(index, all()?.len() == 1))
     }
 }
 

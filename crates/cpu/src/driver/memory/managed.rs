@@ -309,6 +309,10 @@ fn attribute(id: u32, size: u64, parts: &[Advice]) -> Res<Vec<u8>> {
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => preferred.kind as i32,
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => preferred.id,
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => prefetched.kind as i32,
+        // As on an H200.
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID if prefetched.kind == HOST => {
+            CPU
+        }
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => prefetched.id,
         _ => return Err(Code::INVALID_VALUE),
     };

@@ -44,7 +44,7 @@ fn create(out: u64, descriptor: u64, ordinal: i32, flags: u32) -> Res {
     }
     let resources = resource::descriptor(descriptor)?;
     if resources.device != device.ordinal {
-        return refuse(Code::INVALID_VALUE, || {
+        return refuse(Code::INVALID_DEVICE, || {
             format!(
                 "the descriptor has resources of device {}, not {ordinal}",
                 resources.device
