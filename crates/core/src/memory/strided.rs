@@ -218,7 +218,7 @@ unsafe fn copy_rows(
         WidthInBytes: plan.width,
         Height: height.unsigned_abs() as usize,
     };
-    stream.queue(|| {
+    stream.queue_copy(|| {
         // SAFETY: the caller's contract for the memory; the structure is read before the call returns.
         unsafe { driver!(cuMemcpy2DAsync(&raw const copy, stream.handle())) }
     })

@@ -1,6 +1,6 @@
 //! Calls of the driver on a stream: in its context, and for streams of graph builders under the graph's lock.
 
-use cupyrite_sys::driver::CUcontext;
+use cupyrite_sys::driver::{CUcontext, CUresult};
 
 use crate::context::{Context, Device};
 use crate::error::{Error, Result, driver};
@@ -59,6 +59,23 @@ impl Stream {
                 queue_recorded(stream, &**recorder, body)
             }
             _ => self.call(body),
+        }
+    }
+
+    /// [`Stream::queue`] for a copy. The driver asks whether the device of the current context may access pool memory and
+    /// mappings, and not the stream's device (driver 580): a refused copy is made again with the stream's context current.
+    #[inline]
+    pub(crate) fn queue_copy(&self, copy: impl Fn() -> Result<()>) -> Result<()> {
+        self.queue(|| copy().or_else(|error| self.copy_in_context(error, &copy)))
+    }
+
+    /// The rest of [`Stream::queue_copy`] after the copy has failed once.
+    #[cold]
+    #[inline(never)]
+    fn copy_in_context(&self, error: Error, copy: &dyn Fn() -> Result<()>) -> Result<()> {
+        match error.status() {
+            Some(CUresult::CUDA_ERROR_INVALID_VALUE) => self.with_current(copy),
+            _ => Err(error),
         }
     }
 

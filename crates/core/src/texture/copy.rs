@@ -208,7 +208,7 @@ impl OpaqueArray {
                 (first, depth),
                 direction,
             );
-            stream.queue(|| {
+            stream.queue_copy(|| {
                 // SAFETY: the caller's contract for the memory; the array is live; read before the call returns.
                 unsafe { driver!(cuMemcpy3DAsync(&raw const copy, stream.handle())) }
             })?;
