@@ -4,6 +4,7 @@ import contextlib
 import gc
 import multiprocessing
 import os
+import time
 import traceback
 
 import numpy as np
@@ -103,11 +104,18 @@ def process(target, *arguments, method="spawn"):
 def open_files():
     """(open descriptors, those of them that are shared memory) of this process."""
     gc.collect()
-    names = []
-    for fd in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            names.append(os.readlink(f"/proc/self/fd/{fd}"))
-    return len(names), sum("memfd:cupyrite-" in name for name in names)
+
+    def count():
+        names = []
+        for fd in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                names.append(os.readlink(f"/proc/self/fd/{fd}"))
+        return len(names), sum("memfd:cupyrite-" in name for name in names)
+
+    first = count()
+    # Another thread may have a file open for a moment.
+    time.sleep(0.02)
+    return min(first, count())
 
 
 def shared_files():

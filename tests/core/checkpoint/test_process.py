@@ -513,6 +513,61 @@ def checkpoint(pid):
     return process
 
 
+SWAPPED = """
+import sys
+from cuda.core import Device
+devices = Device.get_all_devices()[:2]
+buffers = []
+for device in devices:
+    device.set_current()
+    stream = device.create_stream()
+    buffers.append((stream, device.allocate(1 << 20, stream=stream)))
+    buffers[-1][1].copy_from(bytes([device.device_id + 1]) * (1 << 20), stream=stream)
+    stream.sync()
+def facts():
+    out = [device.uuid for device in devices]
+    for stream, buffer in buffers:
+        back = bytearray(buffer.size)
+        buffer.copy_to(back, stream=stream)
+        stream.sync()
+        out.append(set(back))
+    print(out, flush=True)
+facts()
+for _ in sys.stdin:
+    facts()
+"""
+
+
+def test_two_devices_change_places():
+    if not ON_CPU and len(Device.get_all_devices()) != 2:
+        pytest.skip("needs two GPUs")
+    child = subprocess.Popen(
+        [sys.executable, "-c", SWAPPED],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "CUPYRITE_CPU_DEVICES": "2"},
+    )
+    try:
+        one, two, *contents = eval(child.stdout.readline())
+        assert contents == [{1}, {2}]
+        swap, kept = {one: two, two: one}, {one: one, two: two}
+        for mapping, expected in ((swap, [two, one]), (kept, [two, one]), (None, [two, one]), (swap, [one, two])):
+            process = checkpoint(child.pid)
+            if mapping is not None:
+                # Every device needs a pair, also one that keeps its place.
+                with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
+                    process.restore({one: one})
+            process.restore(*([mapping] if mapping else []))
+            process.unlock()
+            child.stdin.write("\n")
+            child.stdin.flush()
+            assert eval(child.stdout.readline()) == [*expected, {1}, {2}]
+    finally:
+        child.kill()
+        child.wait()
+
+
 @pytest.mark.cpu
 def test_devices_are_restored_onto_others(three_devices):
     pid, facts, before = three_devices

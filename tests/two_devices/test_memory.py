@@ -1,4 +1,4 @@
-"""Tests with two devices; test_peers.py runs them."""
+"""Memory of two devices: access to pools, copies, kernels, closing on the other device's stream."""
 
 import ctypes
 import threading
@@ -39,11 +39,6 @@ BYTES = 64
 
 
 @pytest.fixture(scope="module")
-def devices():
-    return Device(0), Device(1)
-
-
-@pytest.fixture(scope="module")
 def code(devices):
     """The kernels, loaded on each device."""
     found = []
@@ -51,28 +46,6 @@ def code(devices):
         device.set_current()
         found.append(Program(SOURCE, "c++").compile("ptx"))
     return found
-
-
-@pytest.fixture(autouse=True)
-def current(devices):
-    devices[0].set_current()
-    yield
-    for device in devices:
-        device.set_current()
-        device.sync()
-    devices[0].set_current()
-
-
-@pytest.fixture
-def streams(devices):
-    made = []
-    for device in devices:
-        device.set_current()
-        made.append(device.create_stream())
-    devices[0].set_current()
-    yield made
-    for stream in made:
-        stream.close()
 
 
 @pytest.fixture
@@ -148,30 +121,23 @@ def test_copies_between_pools_without_access_are_refused(pools, streams):
     b.close()
 
 
-@pytest.mark.cpu  # On a GPU only the copy above is known to be refused.
-def test_copies_need_access_granted_by_both_pools(devices, pools, streams):
-    """The pools of both sides must grant access to the stream's device, whichever device is current."""
+def test_copies_need_access_of_the_current_or_the_streams_device_to_both_pools(devices, pools, streams):
     a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
     for buffer, stream, value in ((a, streams[0], 1), (b, streams[1], 2)):
         buffer.fill(np.int32(value), stream=stream)
         stream.sync()
-    plain = check(driver.cuMemAlloc(BYTES))
-    foreign = Buffer.from_handle(plain, BYTES)
-    foreign.fill(np.int32(3), stream=streams[0])
-    streams[0].sync()
 
     def refused(of):
+        """Whether copies by a device are refused: those of the driver are the current device's."""
         for number, stream in enumerate(streams):
             for source, target in ((a, b), (b, a)):
-                for copy in (
-                    lambda: source.copy_to(target, stream=stream),
-                    lambda: check(driver.cuMemcpyDtoDAsync(target.handle, source.handle, BYTES, stream.handle)),
-                ):
-                    if number in of:
-                        with pytest.raises((CUDAError, RuntimeError), match="CUDA_ERROR_INVALID_VALUE"):
-                            copy()
-                    else:
-                        copy()
+                result = driver.cuMemcpyDtoDAsync(target.handle, source.handle, BYTES, stream.handle)[0]
+                assert (result == driver.CUresult.CUDA_ERROR_INVALID_VALUE) == (Device().device_id in of)
+                if {number, Device().device_id} <= of:
+                    with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
+                        source.copy_to(target, stream=stream)
+                else:
+                    source.copy_to(target, stream=stream)
             stream.sync()
 
     for current in devices:
@@ -188,19 +154,42 @@ def test_copies_need_access_granted_by_both_pools(devices, pools, streams):
     # Refused calls had no effect, and the streams remain usable.
     values = {numbers(a, streams[0])[0], numbers(b, streams[1])[0]}
     assert len(values) == 1 and values <= {1, 2}
-    # Copies to and from the host, and of memory outside pools, need no access.
-    devices[1].set_current()
-    other = check(driver.cuMemAlloc(BYTES))
-    Buffer.from_handle(other, BYTES).copy_from(foreign, stream=streams[1])
-    assert numbers(Buffer.from_handle(other, BYTES), streams[1]) == [3]
-    out = np.zeros(BYTES // 4, np.int32)
-    check(driver.cuMemcpyDtoHAsync(out.ctypes.data, a.handle, BYTES, streams[1].handle))
-    streams[1].sync()
-    assert set(out) == values
-    check(driver.cuMemFree(other))
-    check(driver.cuMemFree(plain))
     a.close()
     b.close()
+
+
+def test_memory_outside_of_pools_is_copied_without_access(devices, streams):
+    devices[0].set_current()
+    first = Buffer.from_handle(check(driver.cuMemAlloc(BYTES)), BYTES)
+    devices[1].set_current()
+    second = Buffer.from_handle(check(driver.cuMemAlloc(BYTES)), BYTES)
+    first.fill(np.int32(3), stream=streams[0])
+    streams[0].sync()
+    second.copy_from(first, stream=streams[1])
+    assert numbers(second, streams[1]) == [3]
+    for buffer in (first, second):
+        check(driver.cuMemFree(buffer.handle))
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_device_copies_its_memory_while_another_is_current(devices, pools, streams, which):
+    """To and from the host, with rows and as a whole. The driver refuses that where the current device has no access."""
+    devices[1 - which].set_current()
+    buffer = pools[which].allocate(BYTES, stream=streams[which])
+    buffer.copy_from(np.arange(BYTES // 4, dtype=np.int32), stream=streams[which])
+    out = np.zeros(BYTES // 4, np.int32)
+    buffer.copy_to(out, stream=streams[which])
+    streams[which].sync()
+    assert out.tolist() == list(range(BYTES // 4))
+    refused = driver.cuMemcpyDtoHAsync(out.ctypes.data, buffer.handle, BYTES, streams[which].handle)[0]
+    assert refused == driver.CUresult.CUDA_ERROR_INVALID_VALUE
+    view = utils.StridedMemoryView.from_buffer(buffer, (2, 4), strides=(8, 1), dtype=np.dtype(np.int32))
+    part = np.zeros((2, 4), np.int32)
+    view.copy_to(utils.StridedMemoryView.from_any_interface(part, -1), stream=streams[which])
+    streams[which].sync()
+    assert part.tolist() == [[0, 1, 2, 3], [8, 9, 10, 11]]
+    buffer.close()
+    assert Device() == devices[1 - which]
 
 
 @pytest.mark.cpu  # Pools of GPUs grant full access or none.
@@ -216,7 +205,7 @@ def test_read_access_is_enough_for_the_source(devices, pools, streams):
     check(driver.cuMemPoolSetAccess(pools[1].handle, [rights], 1))
     a.copy_from(b, stream=streams[0])
     assert numbers(a, streams[0]) == [7]
-    with pytest.raises(CUDAError, match="(?s)INVALID_VALUE.*device 0.*no right"):
+    with pytest.raises(CUDAError, match="(?s)INVALID_VALUE.*device 0 has no access"):
         a.copy_to(b, stream=streams[0])
     a.close()
     b.close()
