@@ -565,4 +565,46 @@ ON_SOME = [
         "CUDAError, ours returns",
         "removing an absent device needs no driver call, which may refuse all advice",
     ),
+    (
+        "two devices: a fault",
+        r"\b[de]\.sync\(",
+        "status cudaErrorIllegalAddress, ours CUDA_ERROR_ILLEGAL_ADDRESS",
+        "Device.sync calls the driver; NVIDIA's calls the runtime",
+    ),
+    (
+        "two devices: a fault",
+        "",
+        "CUDAError, ours returns|values differ",
+        "a fault makes one context of the CPU device unusable",
+    ),
+    (
+        "two devices: captured graphs",
+        r"\.update\(",
+        "status None, ours CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+        "the error has the driver's status",
+    ),
+    (
+        "two devices: graph definitions",
+        "=.?99",
+        "CUDAError, ours raises builtins.ValueError|CUDAError, ours builtins.ValueError",
+        EARLY,
+    ),
+    (
+        "two devices",
+        r"\bs\.wait\(t\)|\bt\.record\(\)|\bse\.record\(\)",
+        "CUDAError, ours returns",
+        NO_CONTEXT,
+    ),
+    (
+        "two devices: managed",
+        "LOCATION_TYPE",
+        "TypeError, ours returns",
+        "an attribute that NVIDIA's cuda.bindings does not accept",
+    ),
+    (
+        "two devices: (properties|topology)",
+        "ARRAY_ACCESS|AtomicCapabilities|p2p_status|common_ancestor|nearest_gpus",
+        "values differ",
+        "CPU devices are chips on one board without a link",
+    ),
 ]

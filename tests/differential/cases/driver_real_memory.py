@@ -235,4 +235,3 @@ def virtual_memory(m, call):
     object_ = m.CUmulticastObjectProp()
     object_.numDevices, object_.size = 1, size
     go("cuMulticastGetGranularity", object_, m.CUmulticastGranularity_flags(0))
-    go("cuMulticastCreate", object_)
