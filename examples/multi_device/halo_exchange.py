@@ -106,23 +106,26 @@ class Band:
 
     def copy_halo(self, number, neighbours):
         """Copies the rows that neighbours have computed: pairs of a band and whether it is above."""
-        self.device.set_current()
         target = self.fields[1 - number % 2]
         for band, above in neighbours:
             theirs = row(band.fields[1 - number % 2], band.rows if above else 1, self.width)
             mine = row(target, 0 if above else self.rows + 1, self.width)
             staged = self.staging.get(above)
             if staged:
+                # The neighbour's memory is not accessible from this device.
+                band.device.set_current()
                 band.copies.wait(band.edges_computed)
                 if self.halo_copied:
                     # The staging buffer is free: its last copy to this device is complete.
                     band.copies.wait(self.halo_copied)
                 staged.copy_from(theirs, stream=band.copies)
-                self.copies.wait(band.copies.record())
-                mine.copy_from(staged, stream=self.copies)
+                ready, source = band.copies.record(), staged
             else:
-                self.copies.wait(band.edges_computed)
-                mine.copy_from(theirs, stream=self.copies)
+                ready, source = band.edges_computed, theirs
+            self.device.set_current()
+            self.copies.wait(ready)
+            mine.copy_from(source, stream=self.copies)
+        self.device.set_current()
         self.halo_copied = self.copies.record()
 
 

@@ -137,12 +137,14 @@ class Worker:
 
     def receive(self, band, sender, *events):
         """Copies a band of `sender` after these events. Returns an event: it has arrived."""
-        self.device.set_current()
         source = sender.bands[band]
         if not sender.is_direct:
+            # The sender's memory is not accessible from this device.
+            sender.device.set_current()
             wait(sender.copies, *events)
             sender.host.copy_from(source, stream=sender.copies)
             source, events = sender.host, (*events, sender.copies.record())
+        self.device.set_current()
         wait(self.copies, *events)
         self.bands[1 - band].copy_from(source, stream=self.copies)
         return self.copies.record()

@@ -89,13 +89,16 @@ class Worker:
 
     def combine(self, other, ready):
         """Adds the sum of another device, which is ready at an event. Returns an event, and whether a kernel read the sum there."""
-        self.device.set_current()
         direct = self.device in other.memory.peer_accessible_by
-        self.stream.wait(ready)
         source = other.sum
         if not direct:
             host = LegacyPinnedMemoryResource().allocate(8)
+            # Its memory is not accessible from this device.
+            other.device.set_current()
             host.copy_from(other.sum, stream=other.stream)
+        self.device.set_current()
+        self.stream.wait(ready)
+        if not direct:
             source = self.memory.allocate(8, stream=self.stream)
             self.stream.wait(other.stream.record())
             source.copy_from(host, stream=self.stream)
