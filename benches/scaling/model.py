@@ -2,7 +2,7 @@
 
     python benches/scaling/model.py [--rows N] [--columns N]
 
-Measured on an H200: the time of a step without neighbours. Assumed: the links, and the rate of a matrix product.
+Measured on H200s: the time of a step without neighbours, and NVLink. Assumed: InfiniBand, and the rate of a matrix product.
 """
 
 import argparse
@@ -27,9 +27,9 @@ class Link:
         return self.latency + size / self.bandwidth
 
 
-# Assumed: 90 percent of the bandwidth of NVLink 4 (450 GB/s for a GPU in one direction) and of an InfiniBand NDR port (50 GB/s),
-# and latencies of a message between device memories together with an event and its wait.
-NVLINK = Link("NVLink", 8e-6, 400e9)
+# Measured between two H200s (peer_copies.py): a copy of 4 KiB with the wait for it, and copies of 1 GiB.
+NVLINK = Link("NVLink", 8.3e-6, 397e9)
+# Assumed: 90 percent of the bandwidth of an InfiniBand NDR port (50 GB/s), and a latency.
 INFINIBAND = Link("InfiniBand", 10e-6, 45e9)
 #: Assumed: half of an H200's peak in single precision, in operations a second.
 MULTIPLY_RATE = 33e12
