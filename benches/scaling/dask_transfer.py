@@ -1,8 +1,9 @@
 """Time to move device memory from one Dask worker to another: by IPC, through the host, and as a NumPy array.
 
-    python benches/scaling/dask_transfer.py [--sizes MIB ...] [--turns N]
+    python benches/scaling/dask_transfer.py [--sizes MIB ...] [--turns N] [--devices N ...]
 
-Both workers are on this machine and share its first device. The time is that of a task that needs the memory and does nothing.
+Both workers are on this machine and share its first device, or have one each (`--devices 0 1`). The time is that of a task that
+needs the memory and does nothing.
 """
 
 import argparse
@@ -49,14 +50,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[0, 1, 16, 128, 512], help="MiB")
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--devices", type=int, nargs="+", default=[0], help="one for both workers, or two")
     options = parser.parse_args()
+    if len(options.devices) > 2:
+        parser.error(f"--devices {options.devices}: expected one or two")
     table = {}
     for label, ipc in (("IPC", True), ("host", False)):
         with (
             LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
             Client(cluster) as client,
         ):
-            client.register_plugin(DevicePlugin(workers_per_device=2, devices=[0], ipc=ipc))
+            client.register_plugin(
+                DevicePlugin(workers_per_device=2 // len(options.devices), devices=options.devices, ipc=ipc)
+            )
             for size in options.sizes:
                 table[label, size] = seconds(client, on_device, size << 20 or 1024, options.turns)
                 if ipc:
