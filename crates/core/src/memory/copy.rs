@@ -91,7 +91,7 @@ pub unsafe fn copy_async(
         if let Some(result) = done {
             return result;
         }
-        copy()?;
+        copy().or_else(|error| stream.copy_in_context(error, &copy))?;
         if options.source_access_order == SourceAccessOrder::DuringApiCall {
             // SAFETY: the handle is live.
             unsafe { driver!(cuStreamSynchronize(stream.handle()))? };

@@ -72,9 +72,15 @@ impl Stream {
     /// The rest of [`Stream::queue_copy`] after the copy has failed once.
     #[cold]
     #[inline(never)]
-    fn copy_in_context(&self, error: Error, copy: &dyn Fn() -> Result<()>) -> Result<()> {
+    pub(crate) fn copy_in_context(
+        &self,
+        error: Error,
+        copy: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         match error.status() {
-            Some(CUresult::CUDA_ERROR_INVALID_VALUE) => self.with_current(copy),
+            Some(CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
+                self.with_current(copy)
+            }
             _ => Err(error),
         }
     }

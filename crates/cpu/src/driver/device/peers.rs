@@ -1,7 +1,7 @@
 //! Peer access: which context's kernels may access which other context's memory.
 //!
 //! Copies of memory from `cuMemAlloc` need no permission, as with NVIDIA's driver, which moves data between any two
-//! devices itself. Copies of pool memory and of mappings follow their own access rights: see `copy::check_rights`.
+//! devices itself. Copies of pool memory and of mappings follow their own access rights: see `memory::rights`.
 
 use std::collections::HashSet;
 use std::sync::Arc;

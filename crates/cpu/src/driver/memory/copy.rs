@@ -18,11 +18,20 @@ use crate::driver::stream::resolve;
 use crate::driver::stream::{OpPlacement, Stream};
 
 /// Refuses a copy of memory that the device of the current context may not use.
-fn check_rights(to: u64, from: u64, len: u64, expect: (ExpectedMemory, ExpectedMemory)) -> Res {
+fn check_rights(
+    stream: &Stream,
+    to: u64,
+    from: u64,
+    len: u64,
+    expect: (ExpectedMemory, ExpectedMemory),
+) -> Res {
     if expect == PEER {
         return Ok(());
     }
-    rights::check_copy_in_current([(to, len, Access::ReadWrite), (from, len, Access::Read)])
+    rights::check_copy_in_current(
+        &stream.context,
+        [(to, len, Access::ReadWrite), (from, len, Access::Read)],
+    )
 }
 
 fn linear(
@@ -38,7 +47,7 @@ fn linear(
     }
     let target = classify(to, len, expect.0)?;
     let source = classify(from, len, expect.1)?;
-    check_rights(to, from, len, expect)?;
+    check_rights(stream, to, from, len, expect)?;
     if mode == CopyMode::Async
         && source == RangeClass::Pageable
         && target == RangeClass::Known
@@ -112,7 +121,7 @@ fn async_(
             DTOH => (HOST, DEVICE),
             _ => (DEVICE, DEVICE),
         };
-        check_rights(to, from, len, expect)?;
+        check_rights(&stream, to, from, len, expect)?;
         let context = stream.context.clone();
         let node = graph::Memcpy::linear((kinds.0, to), (kinds.1, from), len, context)?;
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));

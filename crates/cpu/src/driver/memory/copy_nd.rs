@@ -36,7 +36,7 @@ fn enter(
         (copy.from.context, copy.to.context) = (0, 0);
         let node = graph::Memcpy::prepare(copy, stream.context.clone())?;
         if !peer {
-            rights::check_copy_in_current(node.job().uses())?;
+            rights::check_copy_in_current(&stream.context, node.job().uses())?;
         }
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
     }
@@ -45,7 +45,7 @@ fn enter(
         return Ok(());
     }
     if !peer {
-        rights::check_copy_in_current(job.uses())?;
+        rights::check_copy_in_current(&stream.context, job.uses())?;
     }
     let mode = match mode {
         CopyMode::Sync if job.is_internal() => CopyMode::Async,

@@ -8,6 +8,8 @@
 //! - Copies that name the contexts of both sides (`cuMemcpyPeer`) are allowed always.
 //! - Fills look at the stream's device. They need access as a kernel does, so memory from `cuMemAlloc` needs
 //!   `cuCtxEnablePeerAccess`. A captured fill is checked when the graph is instantiated.
+//!
+//! Memory that a launched graph has not allocated yet is not checked.
 
 use cupyrite_engine::memory::{Access, RegionKind};
 
@@ -54,23 +56,25 @@ pub(crate) fn check_copy(device: i32, uses: impl IntoIterator<Item = Use>) -> Re
             return refused(
                 device,
                 address,
-                "make the device of the memory current for the copy, or grant access to its pool or mapping \
-                 (cuMemPoolSetAccess, cuMemSetAccess)",
+                "copy with a context (for a batch, a stream) of a device that has access, or grant access to the pool or \
+                 mapping (cuMemPoolSetAccess, cuMemSetAccess)",
             );
         }
     }
     Ok(())
 }
 
-/// [`check_copy`] for the device of the current context.
+/// [`check_copy`] for the device of the current context, also of one that has failed. Without a current context, for the
+/// device of `stream`, the context of the copy's stream.
 ///
 /// # Errors
-/// `INVALID_VALUE`, and those of [`context::current`].
-pub(crate) fn check_copy_in_current(uses: impl IntoIterator<Item = Use>) -> Res {
+/// `INVALID_VALUE`.
+pub(crate) fn check_copy_in_current(stream: &Context, uses: impl IntoIterator<Item = Use>) -> Res {
     if !several_devices()? {
         return Ok(());
     }
-    check_copy(context::current()?.device, uses)
+    let device = context::current_to_wait().map_or(stream.device, |entry| entry.context.device);
+    check_copy(device, uses)
 }
 
 /// Refuses a fill in a stream of `context` if its kernels could not write to the memory.
