@@ -195,7 +195,8 @@ fn compare(
 /// Updates the nodes of an executable graph, or of one embedded in it, from `graph`; returns the first mismatch.
 ///
 /// # Errors
-/// `INVALID_VALUE` if the node is not in the executable graph or embeds no graph.
+/// `INVALID_VALUE` if the node is not in the executable graph or embeds no graph, or for a captured fill of memory to which its
+/// device has no access.
 fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<(), UpdateMismatch>> {
     let mut state = exec.lock();
     let ours = match within {
@@ -213,6 +214,11 @@ fn update(exec: &Exec, within: Option<u64>, graph: &Arc<Graph>) -> Res<Result<()
     let mut changes = Changes::new();
     if let Err(misfit) = compare(&ours, graph, &mut changes, exec) {
         return Ok(Err(misfit));
+    }
+    for (_, payload) in &changes {
+        if let Payload::Memset(fill) = &**payload {
+            fill.check_captured()?;
+        }
     }
     let objects = graph.lock().objects.clone();
     let before = std::mem::replace(&mut ours.lock().objects, objects);
