@@ -165,7 +165,7 @@ def compare(found, expected):
     assert {what: got for what, got in found.items() if got != expected[what]} == {}
 
 
-def test_copies_without_a_stream(memory, state):
+def test_blocking_copies_need_access_of_the_current_device(memory, state):
     grants, device = state
     found, expected = {}, {}
     for to, source in PAIRS + HOST_PAIRS:
@@ -189,7 +189,7 @@ def test_copies_without_a_stream(memory, state):
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["stream 0", "stream 1"])
-def test_copies_in_a_stream(memory, state, number):
+def test_copies_need_access_of_the_current_device_and_batches_of_the_streams(memory, state, number):
     """The device of the current context counts; for a batch, the stream's."""
     grants, device = state
     stream = memory.streams[number]
@@ -226,7 +226,7 @@ def test_copies_that_name_both_contexts_are_allowed(memory, state):
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["stream 0", "stream 1"])
-def test_copies_in_graphs(memory, state, number):
+def test_copy_nodes_need_access_of_the_device_of_their_context(memory, state, number):
     """The context of the node counts, for captured copies the current one. The stream of the launch does not."""
     grants, device = state
     stream, context = memory.streams[number], memory.contexts[device]
@@ -242,7 +242,7 @@ def test_copies_in_graphs(memory, state, number):
     compare(found, expected)
 
 
-def test_fills(memory, state):
+def test_fills_need_the_access_of_a_kernel_in_their_stream(memory, state):
     """The stream's device must have access as for a kernel; a node's as for a copy."""
     grants, device = state
     found, expected = {}, {}
@@ -275,8 +275,38 @@ def test_peer_access_of_contexts_allows_fills(memory):
     check(driver.cuCtxSetCurrent(zero))
     assert not outcome(driver.cuMemsetD8Async(memory.at["plain 1"], 1, BYTES, memory.streams[0]))
     check(driver.cuCtxEnablePeerAccess(one, 0))
-    check(driver.cuMemsetD8Async(memory.at["plain 1"], 1, BYTES, memory.streams[0]))
-    check(driver.cuStreamSynchronize(memory.streams[0]))
-    assert not outcome(driver.cuMemsetD8Async(memory.at["plain 0"], 1, BYTES, memory.streams[1]))
-    check(driver.cuCtxDisablePeerAccess(one))
+    try:
+        check(driver.cuMemsetD8Async(memory.at["plain 1"], 1, BYTES, memory.streams[0]))
+        check(driver.cuStreamSynchronize(memory.streams[0]))
+        assert not outcome(driver.cuMemsetD8Async(memory.at["plain 0"], 1, BYTES, memory.streams[1]))
+    finally:
+        check(driver.cuCtxDisablePeerAccess(one))
     assert not outcome(driver.cuMemsetD8Async(memory.at["plain 1"], 1, BYTES, memory.streams[0]))
+
+
+def test_a_stream_suffices_without_a_current_context(memory):
+    for number, stream in enumerate(memory.streams):
+        check(driver.cuCtxSetCurrent(0))
+        a, b = memory.at[f"pool {number}"], memory.at["page-locked"]
+        check(driver.cuMemcpyHtoDAsync(a, b, BYTES, stream))
+        check(driver.cuStreamSynchronize(stream))
+    check(driver.cuCtxSetCurrent(memory.contexts[0]))
+
+
+@pytest.mark.cpu
+def test_an_update_checks_captured_fills(memory):
+    check(driver.cuCtxSetCurrent(memory.contexts[0]))
+    stream = memory.streams[0]
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+    graphs = []
+    for name in ("plain 0", "plain 1"):
+        check(driver.cuStreamBeginCapture(stream, mode))
+        check(driver.cuMemsetD8Async(memory.at[name], 1, BYTES, stream))
+        graphs.append(check(driver.cuStreamEndCapture(stream)))
+    executable = check(driver.cuGraphInstantiate(graphs[0], 0))
+    assert not outcome(driver.cuGraphExecUpdate(executable, graphs[1]))
+    check(driver.cuGraphLaunch(executable, stream))
+    check(driver.cuStreamSynchronize(stream))
+    check(driver.cuGraphExecDestroy(executable))
+    for graph in graphs:
+        check(driver.cuGraphDestroy(graph))

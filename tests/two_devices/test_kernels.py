@@ -1,5 +1,6 @@
 """Kernels, green contexts, managed memory and faults of two devices."""
 
+import contextlib
 import ctypes
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_a_kernel_attribute_is_set_for_one_device(devices, streams, words):
     streams[1].sync()
     assert word.get() == [7]
     assert kernel.attributes[0].max_dynamic_shared_size_bytes == before
-    with pytest.raises(CUDAError):
+    with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
         launch(streams[0], config, kernel, words(0, 0).buffer)
 
 
@@ -116,7 +117,7 @@ def test_a_function_attribute_is_set_for_one_device(devices, streams, words):
     launch(streams[0], config, kernel, word.buffer)
     streams[0].sync()
     assert word.get() == [7]
-    with pytest.raises(CUDAError):
+    with pytest.raises(CUDAError, match="CUDA_ERROR_INVALID_VALUE"):
         launch(streams[1], config, kernel, words(1, 0).buffer)
 
 
@@ -156,17 +157,21 @@ def test_code_is_dropped_while_kernels_run_on_both_devices(devices, streams, wor
 @pytest.fixture
 def green(devices):
     """A green context of each device with the smallest group of multiprocessors."""
-    made = []
-    try:
-        for device in devices:
-            sm = device.resources.sm
+    parts = []
+    for device in devices:
+        sm = device.resources.sm
+        try:
             (part,), _ = sm.split(SMResourceOptions(count=sm.min_partition_size))
-            made.append((device.create_context(ContextOptions(resources=[part])), part))
-    except CUDAError as error:
-        pytest.skip(f"the driver refuses the split: {error}")
-    yield made
-    for context, _ in made:
-        context.close()
+        except CUDAError as error:
+            pytest.skip(f"the driver refuses the split: {error}")
+        parts.append(part)
+    with contextlib.ExitStack() as stack:
+        made = []
+        for device, part in zip(devices, parts):
+            context = device.create_context(ContextOptions(resources=[part]))
+            stack.callback(context.close)
+            made.append((context, part))
+        yield made
 
 
 def test_green_contexts_own_multiprocessors_of_their_device(devices, green, words, code):
@@ -345,6 +350,7 @@ for call in (other.sync, broken.sync, other.sync, lambda: launch(other, one, fau
         call()
     except CUDAError as error:
         print(str(error).partition(":")[0])
+broken.set_current()
 for _ in range(10):
     launch(stream, one, add, buffer, ctypes.c_int32(1))
 fresh = healthy.create_stream()
