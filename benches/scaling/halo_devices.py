@@ -11,6 +11,7 @@ page-locked host memory. docs/scaling.md has the model.
 import argparse
 import importlib.util
 import pathlib
+import sys
 import time
 
 import model
@@ -41,16 +42,34 @@ def seconds(bands, steps):
     return (time.perf_counter() - start) / steps
 
 
-def measure(devices, rows, columns, steps, turns, staged=False):
-    """The smallest of some turns; one more turn warms up."""
-    bands = example.split(field(rows, columns), devices, staged)
-    results = [seconds(bands, steps) for _ in range(turns + 1)][1:]
+def close(bands):
     for band in bands:
         band.device.set_current()
         for memory in (*band.fields, *band.staging.values()):
             memory.close()
+        band.stream.close()
+        band.copies.close()
         band.memory.close()
+
+
+def measure(devices, rows, columns, steps, turns, staged=False):
+    """The smallest of some turns; one more turn warms up."""
+    bands = example.split(field(rows, columns), devices, staged)
+    results = [seconds(bands, steps) for _ in range(turns + 1)][1:]
+    close(bands)
     return min(results)
+
+
+def check(devices, size=1024, steps=100):
+    """Exits if several devices compute another field than one."""
+    found = []
+    for used, staged in ((devices[:1], False), (devices, False), (devices, True)):
+        bands = example.split(field(size, size), used, staged)
+        example.run(bands, steps)
+        found.append(example.gather(bands, steps, field(size, size)))
+        close(bands)
+    if not all(np.array_equal(found[0], other) for other in found[1:]):
+        sys.exit(f"wrong result: {len(devices)} devices differ from one")
 
 
 def main():
@@ -60,6 +79,7 @@ def main():
     parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
     devices = Device.get_all_devices()
+    check(devices)
     print(f"{len(devices)} times {devices[0].name}")
     print(
         f"{'size':>6} {'devices':>7} {'host us':>8} {'fixed us':>9} {'row ns':>8} {'predicted us':>13} {'measured us':>12} {'error':>6} "
@@ -75,12 +95,12 @@ def main():
             used = devices[:count]
             host = measure(used, 2 * count, size, steps, turns)
             measured = measure(used, size, size, steps, turns) if count > 1 else first
-            staged = measure(used, size, size, steps, turns, staged=True)
+            staged = f"{1e6 * measure(used, size, size, steps, turns, staged=True):.1f}" if count > 1 else ""
             # The host does not wait for messages: it, or the rows, limit a step.
             predicted = max(model.halo_exchange(count, size, fixed, per_row, 0.0, 0.0), host)
             print(
                 f"{size:6} {count:7} {1e6 * host:8.1f} {1e6 * fixed:9.1f} {1e9 * per_row:8.1f} {1e6 * predicted:13.1f} {1e6 * measured:12.1f} "
-                f"{100 * (predicted / measured - 1):5.1f}% {first / measured:8.2f} {1e6 * staged:10.1f}",
+                f"{100 * (predicted / measured - 1):5.1f}% {first / measured:8.2f} {staged:>10}",
                 flush=True,
             )
 

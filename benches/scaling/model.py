@@ -27,8 +27,8 @@ class Link:
         return self.latency + size / self.bandwidth
 
 
-# Measured between two H200s (peer_copies.py): a copy of 4 KiB with the wait for it, and copies of 1 GiB.
-NVLINK = Link("NVLink", 8.3e-6, 397e9)
+# Measured between two H200s (peer_copies.py): a copy of 4 KiB with an event and the other stream's wait, and copies of 1 GiB.
+NVLINK = Link("NVLink", 11.7e-6, 397e9)
 # Assumed: 90 percent of the bandwidth of an InfiniBand NDR port (50 GB/s), and a latency.
 INFINIBAND = Link("InfiniBand", 10e-6, 45e9)
 #: Assumed: half of an H200's peak in single precision, in operations a second.
