@@ -284,15 +284,6 @@ def test_peer_access_of_contexts_allows_fills(memory):
     assert not outcome(driver.cuMemsetD8Async(memory.at["plain 1"], 1, BYTES, memory.streams[0]))
 
 
-def test_a_stream_suffices_without_a_current_context(memory):
-    for number, stream in enumerate(memory.streams):
-        check(driver.cuCtxSetCurrent(0))
-        a, b = memory.at[f"pool {number}"], memory.at["page-locked"]
-        check(driver.cuMemcpyHtoDAsync(a, b, BYTES, stream))
-        check(driver.cuStreamSynchronize(stream))
-    check(driver.cuCtxSetCurrent(memory.contexts[0]))
-
-
 @pytest.mark.cpu
 def test_an_update_checks_captured_fills(memory):
     check(driver.cuCtxSetCurrent(memory.contexts[0]))

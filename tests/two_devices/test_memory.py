@@ -190,6 +190,21 @@ def test_a_device_copies_its_memory_while_another_is_current(devices, pools, str
     assert Device() == devices[1 - which]
 
 
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_stream_suffices_without_a_current_context(devices, pools, streams, which):
+    buffer = pools[which].allocate(BYTES, stream=streams[which])
+    out = np.zeros(BYTES // 4, np.int32)
+    check(driver.cuCtxSetCurrent(None))
+    try:
+        buffer.copy_from(np.arange(BYTES // 4, dtype=np.int32), stream=streams[which])
+        buffer.copy_to(out, stream=streams[which])
+        streams[which].sync()
+    finally:
+        devices[0].set_current()
+    assert out.tolist() == list(range(BYTES // 4))
+    buffer.close()
+
+
 @pytest.mark.cpu  # Pools of GPUs grant full access or none.
 def test_read_access_is_enough_for_the_source(devices, pools, streams):
     a, b = (pool.allocate(BYTES, stream=stream) for pool, stream in zip(pools, streams))
