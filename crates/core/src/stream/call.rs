@@ -63,7 +63,8 @@ impl Stream {
     }
 
     /// [`Stream::queue`] for a copy. The driver asks whether the device of the current context may access pool memory and
-    /// mappings, and not the stream's device (driver 580): a refused copy is made again with the stream's context current.
+    /// mappings, and not the stream's device (driver 580): in a stream that this crate owns, a refused copy is made again with
+    /// the stream's context current.
     #[inline]
     pub(crate) fn queue_copy(&self, copy: impl Fn() -> Result<()>) -> Result<()> {
         self.queue(|| copy().or_else(|error| self.copy_in_context(error, &copy)))
@@ -77,10 +78,14 @@ impl Stream {
         error: Error,
         copy: &dyn Fn() -> Result<()>,
     ) -> Result<()> {
-        match error.status() {
-            Some(CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_INVALID_CONTEXT) => {
-                self.with_current(copy)
+        match &self.inner.origin {
+            StreamOrigin::Owned(context)
+                if error.status() == Some(CUresult::CUDA_ERROR_INVALID_VALUE)
+                    && !self.inner.is_destroyed(context) =>
+            {
+                context.with_current(copy)
             }
+            StreamOrigin::Recorded { stream, .. } => stream.copy_in_context(error, copy),
             _ => Err(error),
         }
     }
