@@ -80,18 +80,18 @@ pub unsafe fn copy_async(
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: the caller's contract; the handle is live.
-    let copy = || unsafe { driver!(cuMemcpyAsync(destination, source, bytes, stream.handle())) };
-    if *options == CopyOptions::default() {
-        return stream.queue_copy(copy);
-    }
     stream.queue(|| {
-        // SAFETY: the caller's contract.
-        let done = unsafe { copy_with_attributes(destination, source, bytes, stream, options) };
-        if let Some(result) = done {
-            return result;
+        if *options != CopyOptions::default() {
+            // SAFETY: the caller's contract.
+            let done = unsafe { copy_with_attributes(destination, source, bytes, stream, options) };
+            if let Some(result) = done {
+                return result;
+            }
         }
-        copy().or_else(|error| stream.copy_in_context(error, &copy))?;
+        stream.copy_call(|| {
+            // SAFETY: the caller's contract; the handle is live.
+            unsafe { driver!(cuMemcpyAsync(destination, source, bytes, stream.handle())) }
+        })?;
         if options.source_access_order == SourceAccessOrder::DuringApiCall {
             // SAFETY: the handle is live.
             unsafe { driver!(cuStreamSynchronize(stream.handle()))? };

@@ -62,22 +62,24 @@ impl Stream {
         }
     }
 
-    /// [`Stream::queue`] for a copy. The driver asks whether the device of the current context may access pool memory and
-    /// mappings, and not the stream's device (driver 580): in a stream that this crate owns, a refused copy is made again with
-    /// the stream's context current.
+    /// [`Stream::queue`] for a single copy, see [`Stream::copy_call`].
     #[inline]
     pub(crate) fn queue_copy(&self, copy: impl Fn() -> Result<()>) -> Result<()> {
-        self.queue(|| copy().or_else(|error| self.copy_in_context(error, &copy)))
+        self.queue(|| self.copy_call(&copy))
     }
 
-    /// The rest of [`Stream::queue_copy`] after the copy has failed once.
+    /// Makes the driver's call for a copy in this stream. The driver asks whether the device of the current context may access
+    /// pool memory and mappings, and not the stream's device (driver 580): in a stream that this crate owns, a refused copy is
+    /// made again with the stream's context current.
+    #[inline]
+    pub(crate) fn copy_call(&self, copy: impl Fn() -> Result<()>) -> Result<()> {
+        copy().or_else(|error| self.copy_in_context(error, &copy))
+    }
+
+    /// The rest of [`Stream::copy_call`] after the copy has failed once.
     #[cold]
     #[inline(never)]
-    pub(crate) fn copy_in_context(
-        &self,
-        error: Error,
-        copy: &dyn Fn() -> Result<()>,
-    ) -> Result<()> {
+    fn copy_in_context(&self, error: Error, copy: &dyn Fn() -> Result<()>) -> Result<()> {
         match &self.inner.origin {
             StreamOrigin::Owned(context)
                 if error.status() == Some(CUresult::CUDA_ERROR_INVALID_VALUE)
