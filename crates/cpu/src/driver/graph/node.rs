@@ -360,12 +360,13 @@ impl Memcpy {
     /// [`Memcpy::prepare`] for a node that names its context, whose device must have access to the memory.
     pub(super) fn in_context(copy: CopyDescription, context: Arc<Context>) -> Res<Memcpy> {
         let node = Self::prepare(copy, context)?;
-        rights::check_copy(node.context.device, node.job.uses())?;
+        rights::check_copy(node.context.device, node.uses())?;
         Ok(node)
     }
 
-    pub(in crate::driver) fn job(&self) -> &Job {
-        &self.job
+    /// The memory outside arrays that the copy uses.
+    pub(in crate::driver) fn uses(&self) -> impl Iterator<Item = rights::Use> {
+        self.job.uses()
     }
 
     /// A copy of `len` bytes; the memory types are the `CUmemorytype` of destination and source.

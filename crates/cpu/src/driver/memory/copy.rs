@@ -17,23 +17,6 @@ use crate::driver::stream::capture_state;
 use crate::driver::stream::resolve;
 use crate::driver::stream::{OpPlacement, Stream};
 
-/// Refuses a copy of memory that the device of the current context may not use.
-fn check_rights(
-    stream: &Stream,
-    to: u64,
-    from: u64,
-    len: u64,
-    expect: (ExpectedMemory, ExpectedMemory),
-) -> Res {
-    if expect == PEER {
-        return Ok(());
-    }
-    rights::check_copy_in_current(
-        &stream.context,
-        [(to, len, Access::ReadWrite), (from, len, Access::Read)],
-    )
-}
-
 fn linear(
     to: u64,
     from: u64,
@@ -47,7 +30,10 @@ fn linear(
     }
     let target = classify(to, len, expect.0)?;
     let source = classify(from, len, expect.1)?;
-    check_rights(stream, to, from, len, expect)?;
+    if expect != PEER {
+        let uses = [(to, len, Access::ReadWrite), (from, len, Access::Read)];
+        rights::check_copy_in_current(&stream.context, uses)?;
+    }
     if mode == CopyMode::Async
         && source == RangeClass::Pageable
         && target == RangeClass::Known
@@ -121,9 +107,11 @@ fn async_(
             DTOH => (HOST, DEVICE),
             _ => (DEVICE, DEVICE),
         };
-        check_rights(&stream, to, from, len, expect)?;
         let context = stream.context.clone();
         let node = graph::Memcpy::linear((kinds.0, to), (kinds.1, from), len, context)?;
+        if expect != PEER {
+            rights::check_copy_in_current(&stream.context, node.uses())?;
+        }
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
     }
     linear(to, from, len, expect, &stream, CopyMode::Async)

@@ -36,7 +36,7 @@ fn enter(
         (copy.from.context, copy.to.context) = (0, 0);
         let node = graph::Memcpy::prepare(copy, stream.context.clone())?;
         if !peer {
-            rights::check_copy_in_current(&stream.context, node.job().uses())?;
+            rights::check_copy_in_current(&stream.context, node.uses())?;
         }
         return graph::capture::record(&stream, graph::Payload::Memcpy(node));
     }

@@ -1,5 +1,5 @@
 //! Which memory the copies and fills of a device may use, where there are several devices. NVIDIA documents little of
-//! this; it was measured on two H200 (driver 580):
+//! this; it was measured on two H200s (driver 580):
 //!
 //! - Copies look at the device of the current context, in whichever stream they are; batches look at the stream's. The
 //!   copies and fills of graph nodes look at the context that the node names.
@@ -7,11 +7,11 @@
 //!   grant the device access (`cuMemPoolSetAccess`, `cuMemSetAccess`).
 //! - Copies that name the contexts of both sides (`cuMemcpyPeer`) are allowed always.
 //! - Fills look at the stream's device. They need access as a kernel does, so memory from `cuMemAlloc` needs
-//!   `cuCtxEnablePeerAccess`. A captured fill is checked when the graph is instantiated.
+//!   `cuCtxEnablePeerAccess`. A captured fill is checked when its graph is instantiated or updates an executable graph.
 //!
 //! Memory that a launched graph has not allocated yet is not checked.
 
-use cupyrite_engine::memory::{Access, RegionKind};
+use cupyrite_engine::memory::{Access, Region, RegionKind};
 
 use crate::driver::context::{self, Context};
 use crate::driver::device;
@@ -27,6 +27,13 @@ pub(crate) type Use = (u64, u64, Access);
 /// Whether access can be missing at all: a single device may use all memory.
 fn several_devices() -> Res<bool> {
     Ok(device::all()?.len() > 1)
+}
+
+/// The device memory that contains a range. Host and managed memory is accessible to all devices.
+fn device_memory(address: u64, len: u64) -> Option<Region> {
+    space()
+        .find_range(address, len)
+        .filter(|region| matches!(region.kind, RegionKind::Device | RegionKind::Virtual))
 }
 
 fn refused(device: i32, address: u64, how: &str) -> Res {
@@ -45,10 +52,7 @@ pub(crate) fn check_copy(device: i32, uses: impl IntoIterator<Item = Use>) -> Re
         return Ok(());
     }
     for (address, len, wanted) in uses {
-        let Some(region) = space()
-            .find_range(address, len)
-            .filter(|region| matches!(region.kind, RegionKind::Device | RegionKind::Virtual))
-        else {
+        let Some(region) = device_memory(address, len) else {
             continue;
         };
         let given = region.reach.access(device);
@@ -85,15 +89,10 @@ pub(crate) fn check_fill(context: &Context, address: u64, len: u64) -> Res {
     if !several_devices()? {
         return Ok(());
     }
-    let Some(region) = space()
-        .find_range(address, len)
-        .filter(|region| matches!(region.kind, RegionKind::Device | RegionKind::Virtual))
-    else {
+    let Some(region) = device_memory(address, len) else {
         return Ok(());
     };
-    if region.reach.access(context.device) == Access::ReadWrite
-        || peers::viewer(context).access(&region) == Access::ReadWrite
-    {
+    if peers::viewer(context).access(&region) == Access::ReadWrite {
         return Ok(());
     }
     refused(
