@@ -9,19 +9,15 @@ page-locked host memory. docs/scaling.md has the model.
 """
 
 import argparse
-import importlib.util
-import pathlib
 import sys
 import time
 
 import model
 import numpy as np
 from cuda.core import Device
+from load_example import load_example
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "multi_device" / "halo_exchange.py"
-SPECIFICATION = importlib.util.spec_from_file_location("halo_exchange", EXAMPLE)
-example = importlib.util.module_from_spec(SPECIFICATION)
-SPECIFICATION.loader.exec_module(example)
+example = load_example("multi_device/halo_exchange.py")
 
 
 def field(rows, columns):

@@ -10,18 +10,14 @@ between two ranks. `edges`: from the launch of the edge rows to the end of the w
 """
 
 import argparse
-import importlib.util
-import pathlib
 import time
 
 import model
 import numpy as np
+from load_example import load_example
 from mpi4py import MPI
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "mpi" / "halo_exchange.py"
-SPECIFICATION = importlib.util.spec_from_file_location("halo_exchange", EXAMPLE)
-example = importlib.util.module_from_spec(SPECIFICATION)
-SPECIFICATION.loader.exec_module(example)
+example = load_example("mpi/halo_exchange.py")
 
 
 def smallest_of_each(turns, *functions):
