@@ -84,7 +84,8 @@ class Memory:
         """Fills in the operands of a copy in two or three dimensions."""
         for side, name in (("dst", to), ("src", source)):
             host = name in HOST
-            setattr(description, f"{side}MemoryType", kind or (MEMORY.CU_MEMORYTYPE_HOST if host else MEMORY(2)))
+            own = MEMORY.CU_MEMORYTYPE_HOST if host else MEMORY.CU_MEMORYTYPE_DEVICE
+            setattr(description, f"{side}MemoryType", kind or own)
             setattr(description, f"{side}{'Host' if host and not kind else 'Device'}", self.at[name])
             setattr(description, f"{side}Pitch", BYTES)
         description.WidthInBytes, description.Height = 32, 2
