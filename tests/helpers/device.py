@@ -164,6 +164,8 @@ class DeviceArray:
         array = np.ascontiguousarray(array, self.host.dtype)
         if array.nbytes:
             check(driver.cuMemcpyHtoD(self.pointer, array.ctypes.data, array.nbytes))
+            # A copy from pageable memory may return before the data arrives, and other streams do not wait for it.
+            check(driver.cuStreamSynchronize(0))
 
     def get(self):
         out = np.empty_like(self.host)
