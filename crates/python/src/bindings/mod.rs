@@ -16,6 +16,7 @@ pub mod errors;
 pub mod exceptions;
 pub mod function;
 pub mod kernel_parameters;
+pub mod last_error;
 pub mod lazy_module;
 pub mod raising;
 pub mod symbols;

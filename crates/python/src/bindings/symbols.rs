@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use crate::bindings::descriptor::Function;
 use crate::bindings::errors;
 use crate::bindings::errors::ExceptionKind;
+use crate::bindings::last_error;
 use crate::cpython;
 use crate::cpython::{Obj, Owned, R, Raised};
 use crate::generated::{driver_types, nvrtc_types, runtime_types};
@@ -21,7 +22,7 @@ use crate::site_packages;
 use crate::types;
 use crate::types::EnumId;
 
-/// The address of a function's symbol.
+/// The address of a function's symbol, or of the function called instead ([`last_error`]).
 ///
 /// # Errors
 ///
@@ -29,7 +30,8 @@ use crate::types::EnumId;
 /// environment variable with an invalid value.
 #[inline]
 pub fn symbol(f: &'static Function) -> R<*const c_void> {
-    symbol_at(f.library(), f.symbol as usize, f.name)
+    let address = symbol_at(f.library(), f.symbol as usize, f.name)?;
+    Ok(last_error::replacement(f).unwrap_or(address))
 }
 
 /// The address of the symbol with this index in a library's table. `name` is the name used in messages.

@@ -12,6 +12,7 @@ use crate::bindings::descriptor::Arguments;
 use crate::bindings::descriptor::{Function, Len, Out, Ret};
 use crate::bindings::errors;
 use crate::bindings::errors::{ExceptionKind, Site};
+use crate::bindings::last_error;
 use crate::bindings::raising;
 use crate::bindings::raising::requests;
 use crate::bindings::symbols;
@@ -295,6 +296,9 @@ pub fn answer(f: &Function, status: i64, mut value: impl FnMut(usize) -> R<Owned
     let alone = f.raising.is_some();
     if status != 0 && f.raising.is_some_and(|raising| raising.ret == Ret::Status) {
         return Err(raising::status_error(f, status));
+    }
+    if status != 0 {
+        last_error::claim(f, status);
     }
     match count {
         0 if alone => return Ok(cpython::none()),
