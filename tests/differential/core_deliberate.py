@@ -404,6 +404,7 @@ DELIBERATE = [
     ("program: compile", 'name_expressions="k"', "returns, ours raises builtins.TypeError", EARLY),
     ("program: logs", "logs=3", "returns, ours raises builtins.AttributeError", EARLY),
     ("program: repeated", "t<int>", "NVRTCError, ours returns", MORE),
+    ("program: object|cache: on disk", r"pickle\.dumps|copy\.copy", "TypeError, ours returns", MORE),
     ("program: ptx", "link", "ours returns", MORE),
     ("cache key", r"options=(None|3)", "AttributeError, ours builtins.TypeError", "a wrong type is a TypeError"),
     (
@@ -537,7 +538,6 @@ ON_SOME = [
         r"nvml\.TimeoutError, ours cuda\.bindings\.nvml\.NvmlTimeoutError",
         "cuda.bindings 13.5 has another exception",
     ),
-    ("system: which", "uuid_without_prefix", "NotFoundError, ours returns", "a UUID may lack the prefix"),
     (
         "system: device events",
         r"\.wait\(",
@@ -557,6 +557,8 @@ ON_SOME = [
         "RuntimeError, ours returns",
         "if the driver (before 13.2) has no call for it, the copy waits",
     ),
+    # The CPU device's driver refuses such code; a GPU's loads it lazily.
+    ("object code", r"from_(ltoir|object|library)\(b.nonsense", "CUDAError, ours builtins.RuntimeError", EARLY),
     ("copy options", "location_hint=0", "returns, ours raises builtins.TypeError", EARLY),
     ("batches", r"\bz\b", "CUDAError, ours returns", "copies and moves of zero bytes have no effect"),
     (

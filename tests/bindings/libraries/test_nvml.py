@@ -63,7 +63,7 @@ def test_device_is_found_by_every_identifier(device):
     assert nvml.device_get_index(device) == 0
     uuid = nvml.device_get_uuid(device)
     assert uuid.startswith("GPU-") and len(uuid) == 40
-    assert nvml.device_get_handle_by_uuid(uuid) == device
+    assert nvml.device_get_handle_by_uuid(uuid) == nvml.device_get_handle_by_uuid(uuid.removeprefix("GPU-")) == device
     assert nvml.device_get_handle_by_uuidv(nvml.UUIDType.ASCII, uuid.encode()) == device
     pci = nvml.device_get_pci_info_v3(device)
     assert isinstance(pci, nvml.PciInfo) and int(pci.bus_id.split(":")[1], 16) == pci.bus

@@ -19,7 +19,7 @@ extern "C" __global__ void add(int *x, int value) { x[0] += value; total += valu
 extern "C" __global__ void read(int *x) { x[0] = total; }
 extern "C" __global__ void spin(long long n) { long long start = clock64(); while (clock64() - start < n) {} }
 """
-c = Program(code, "c++", ProgramOptions(arch=f"sm_{d.arch}")).compile("cubin")
+c = Program(code, "c++", ProgramOptions(arch=f"sm_{d.arch}")).compile("ptx")
 add, read, spin = (c.get_kernel(n) for n in ("add", "read", "spin"))
 one = LaunchConfig(grid=1, block=1)
 pools = [DeviceMemoryResource(i) for i in (d, e)]
@@ -87,7 +87,7 @@ GROUPS = {
         add.attributes[d].max_threads_per_block == add.attributes[e].max_threads_per_block, add.attributes[1].num_regs == add.attributes[0].num_regs
         add.attributes[99].num_regs
         add.occupancy.max_active_blocks_per_multiprocessor(32, 0) > 0, use(e), add.occupancy.max_active_blocks_per_multiprocessor(32, 0) > 0, use(d)
-        use(e); c2 = Program(code, "c++", ProgramOptions(arch=f"sm_{d.arch}")).compile("cubin"); k2 = c2.get_kernel("add")
+        use(e); c2 = Program(code, "c++", ProgramOptions(arch=f"sm_{d.arch}")).compile("ptx"); k2 = c2.get_kernel("add")
         use(d), launch(s, one, k2, x, 1), value(x)
         launch(t, one, k2, y, 1), value(y)
         launch(LEGACY_DEFAULT_STREAM, one, k2, x, 1), d.sync(), value(x)
@@ -223,7 +223,7 @@ def fetch(location, stream):
     return status(driver.cuMemPrefetchAsync(m, 1 << 21, location, 0, stream.handle)), status(driver.cuStreamSynchronize(stream.handle))
 """,
         """
-        status(driver.cuMemsetD32(m, 1, 1 << 19))
+        status(driver.cuMemsetD32(m, 1, 1 << 19)), status(driver.cuCtxSynchronize())
         [query(w) for w in (R.CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY, R.CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, R.CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION)]
         [(advise(A.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, at(D, i)), query(R.CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION)) for i in (0, 1, 2, -1)]
         advise(A.CU_MEM_ADVISE_SET_PREFERRED_LOCATION, at(H)), query(R.CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION)

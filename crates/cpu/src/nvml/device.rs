@@ -85,7 +85,14 @@ fn by_pci(text: u64, out: u64) -> Res {
 
 fn by_uuid(text: u64, out: u64) -> Res {
     let wanted = get_text(text)?;
-    put_handle(out, |d| uuid_text(&d.uuid) == wanted)
+    put_handle(out, |d| has_uuid(d, wanted.as_bytes()))
+}
+
+/// Whether a text is the device's UUID. The prefix `GPU-` may be missing, as on an H200 (driver 580).
+fn has_uuid(device: &DeviceFacts, text: &[u8]) -> bool {
+    let uuid = uuid_text(&device.uuid);
+    let uuid = uuid.as_bytes();
+    text == uuid || uuid.strip_prefix(b"GPU-") == Some(text)
 }
 
 /// `NVML_UUID_TYPE_ASCII`, `NVML_UUID_TYPE_BINARY`.
@@ -105,7 +112,7 @@ fn by_uuid_struct(address: u64, out: u64) -> Res {
         UUID_BINARY => put_handle(out, |d| d.uuid[..] == value[..16]),
         UUID_ASCII => {
             let length = value.iter().position(|&b| b == 0).unwrap_or(value.len());
-            put_handle(out, |d| uuid_text(&d.uuid).as_bytes() == &value[..length])
+            put_handle(out, |d| has_uuid(d, &value[..length]))
         }
         _ => Err(INVALID),
     }

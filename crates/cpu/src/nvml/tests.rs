@@ -143,10 +143,11 @@ fn devices_are_found_by_index_uuid_and_pci_id() {
     );
 
     for (name, key) in [
-        ("nvmlDeviceGetHandleByUUID", &uuid),
+        ("nvmlDeviceGetHandleByUUID", uuid.as_str()),
+        ("nvmlDeviceGetHandleByUUID", &uuid["GPU-".len()..]),
         ("nvmlDeviceGetHandleByPciBusId_v2", &bus_id),
     ] {
-        let key = CString::new(key.as_str()).unwrap();
+        let key = CString::new(key).unwrap();
         let mut found = 0u64;
         assert_eq!(
             call(name, &[key.as_ptr() as u64, at(&mut found)]),
@@ -206,6 +207,15 @@ fn devices_are_found_by_versioned_uuid() {
         0
     );
     assert_eq!(found, device);
+    request[8..].fill(0);
+    request[8..44].copy_from_slice(&uuid.as_bytes()["GPU-".len()..]);
+    assert_eq!(
+        call(
+            "nvmlDeviceGetHandleByUUIDV",
+            &[at(&mut request), at(&mut found)]
+        ),
+        0
+    );
     request[4] = 2;
     request[8..].fill(0);
     request[8..24].copy_from_slice(b"cupyri\x84e\x80\0\0\0\0\0\0\0");
