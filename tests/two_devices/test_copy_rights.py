@@ -110,23 +110,21 @@ class Memory:
         return [self.contexts[DEVICES.get(name, 0)] for name in (to, source)]
 
 
-def set_peer_access(call, pairs):
-    """Calls a function for pairs of contexts, the first of which is current. Returns the pairs for which it succeeded."""
-    changed = []
-    for current, peer in pairs:
-        check(driver.cuCtxSetCurrent(current))
-        if outcome(call(peer)):
-            changed.append((current, peer))
-    return changed
-
-
 @pytest.fixture(scope="module")
 def memory():
     """Memory of two contexts without peer access. Libraries that other tests have used in this process, such as JAX, enable it."""
     made = Memory()
-    enabled = set_peer_access(driver.cuCtxDisablePeerAccess, itertools.permutations(made.contexts))
+    enabled = []
+    for current, peer in itertools.permutations(made.contexts):
+        check(driver.cuCtxSetCurrent(current))
+        (status,) = driver.cuCtxDisablePeerAccess(peer)
+        assert status in (driver.CUresult.CUDA_SUCCESS, driver.CUresult.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
+        if status == driver.CUresult.CUDA_SUCCESS:
+            enabled.append((current, peer))
     yield made
-    set_peer_access(lambda peer: driver.cuCtxEnablePeerAccess(peer, 0), enabled)
+    for current, peer in enabled:
+        check(driver.cuCtxSetCurrent(current))
+        check(driver.cuCtxEnablePeerAccess(peer, 0))
     made.close()
 
 

@@ -419,9 +419,10 @@ def test_busy_threads_continue_with_the_same_data():
             process.lock(timeout_ms=30_000)
             try:
                 process.checkpoint()
-            except CUDAError:
+            except CUDAError as error:
                 # NVIDIA's driver (580) refuses some checkpoints while other processes use the GPU.
-                assert not ON_CPU and process.state == "locked"
+                assert not ON_CPU and str(error).startswith(("CUDA_ERROR_NOT_SUPPORTED", "CUDA_ERROR_UNKNOWN"))
+                assert process.state == "locked"
             else:
                 checkpoints += 1
                 process.restore()

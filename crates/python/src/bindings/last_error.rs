@@ -5,7 +5,8 @@
 //! that the caller of `cuda.bindings` has handled would fail PyTorch's next operation.
 //!
 //! A failed call's error is therefore moved out of the runtime ([`claim`]), and `cudaGetLastError` and `cudaPeekAtLastError`
-//! return what was moved ([`replacement`]). Errors of other libraries stay where they are.
+//! return it ([`replacement`]). They neither return nor clear errors of other libraries. A failed call still replaces a
+//! pending one, as the runtime has one place for both.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -22,20 +23,22 @@ thread_local! {
     static LAST: Cell<cudaError_t> = const { Cell::new(SUCCESS) };
 }
 
-/// Moves the error of a failed call out of the runtime. Does nothing for functions of other libraries. Called on the thread
-/// of the call, with its status.
+/// Moves the error of a failed call out of the runtime. Does nothing for functions of other libraries, and for a status that
+/// the runtime does not record. Called on the thread of the call, with its status.
 #[cold]
 pub fn claim(f: &Function, status: i64) {
-    // The runtime does not record this status, so its last error is another library's.
-    let not_ready = status == i64::from(cudaError_t::cudaErrorNotReady.0);
-    if f.library() != CudaLibrary::Runtime || not_ready || replacement(f).is_some() {
+    if f.library() != CudaLibrary::Runtime || replacement(f).is_some() {
         return;
     }
-    // SAFETY: the function has no parameters.
-    if let Ok(error) = unsafe { runtime::cudaGetLastError() }
-        && error != SUCCESS
-    {
-        LAST.set(error);
+    // SAFETY: the functions have no parameters.
+    unsafe {
+        match runtime::cudaPeekAtLastError() {
+            Ok(error) if error != SUCCESS && i64::from(error.0) == status => {
+                let _ = runtime::cudaGetLastError();
+                LAST.set(error);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -60,23 +63,21 @@ extern "C" fn get() -> cudaError_t {
 
 extern "C" fn peek() -> cudaError_t {
     match LAST.get() {
-        SUCCESS => unusable(),
+        SUCCESS => error_of_every_call(),
         error => error,
     }
 }
 
-/// The error that every call of the runtime returns, for example without a driver; else success.
-fn unusable() -> cudaError_t {
+/// The error that every call of the runtime returns, as without a driver; else success.
+fn error_of_every_call() -> cudaError_t {
     let mut device = 0;
     // SAFETY: the first function has no parameters; the second stores one integer.
-    let (last, current) = unsafe {
+    let status = unsafe {
         match runtime::cudaPeekAtLastError() {
-            Ok(SUCCESS) | Err(_) => return SUCCESS,
-            Ok(last) => (last, runtime::cudaGetDevice(&raw mut device)),
+            Ok(SUCCESS) => return SUCCESS,
+            Ok(_) => runtime::cudaGetDevice(&raw mut device),
+            Err(error) => Err(error),
         }
     };
-    match current {
-        Ok(current) if current == last => current,
-        _ => SUCCESS,
-    }
+    status.unwrap_or(SUCCESS)
 }

@@ -297,7 +297,7 @@ pub fn answer(f: &Function, status: i64, mut value: impl FnMut(usize) -> R<Owned
     if status != 0 && f.raising.is_some_and(|raising| raising.ret == Ret::Status) {
         return Err(raising::status_error(f, status));
     }
-    if status != 0 {
+    if status != 0 && !alone {
         last_error::claim(f, status);
     }
     match count {
