@@ -557,8 +557,13 @@ ON_SOME = [
         "RuntimeError, ours returns",
         "if the driver (before 13.2) has no call for it, the copy waits",
     ),
-    # The CPU device's driver refuses such code; a GPU's loads it lazily.
-    ("object code", r"from_(ltoir|object|library)\(b.nonsense", "CUDAError, ours builtins.RuntimeError", EARLY),
+    # A GPU's driver loads such code lazily, and NVIDIA's package then refuses it as ours does.
+    (
+        "object code",
+        r"from_(ltoir|object|library)\(b.nonsense",
+        "CUDAError, ours builtins.RuntimeError",
+        "code that must be linked is refused before the driver loads it",
+    ),
     ("copy options", "location_hint=0", "returns, ours raises builtins.TypeError", EARLY),
     ("batches", r"\bz\b", "CUDAError, ours returns", "copies and moves of zero bytes have no effect"),
     (

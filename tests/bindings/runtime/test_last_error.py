@@ -53,7 +53,10 @@ FAILURES = {
     "struct": (lambda: runtime.cudaGetDeviceProperties(99)[:1], E.cudaErrorInvalidDevice),
     "text": (lambda: runtime.cudaDeviceGetPCIBusId(32, 99)[:1], E.cudaErrorInvalidDevice),
     "raises": (lambda: raising(runtime_v2.set_device, 99), E.cudaErrorInvalidDevice),
-    "names of errors": (lambda: (runtime.cudaSetDevice(99), runtime_v2.get_error_name(2))[0], E.cudaErrorInvalidDevice),
+    "name of another error afterwards": (
+        lambda: (runtime.cudaSetDevice(99), runtime_v2.get_error_name(2))[0],
+        E.cudaErrorInvalidDevice,
+    ),
     "raises instead of a result": (lambda: raising(runtime_v2.malloc, 1 << 60), E.cudaErrorMemoryAllocation),
 }
 

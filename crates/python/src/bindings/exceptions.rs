@@ -463,7 +463,7 @@ pub fn call_note(f: &Function) -> String {
 /// Raises the exception for an error status of a call of `f`. `log` is the library's log text of the call, if it has one.
 #[cold]
 pub fn raise_call(f: &Function, status: i64, log: Option<&[u8]>) -> Raised {
-    last_error::claim(f, status);
+    last_error::take(f, status);
     let explained = types_of(f.module)
         .and_then(|types| types.errors)
         .is_some_and(|errors| errors.text == ErrorText::Explained);

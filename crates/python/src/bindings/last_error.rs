@@ -1,10 +1,10 @@
 //! Each thread's last error of the runtime API, kept apart from that of other libraries.
 //!
-//! NVIDIA's package contains a runtime of its own. This one calls the `libcudart` that other libraries of the process call,
-//! too, and which has one last error per thread. PyTorch reads it after each kernel launch: without this module, an error
+//! NVIDIA's package contains a runtime of its own. This package calls the `libcudart` that other libraries of the process
+//! call, too, and which has one last error per thread. PyTorch reads it after each kernel launch: without this module, an error
 //! that the caller of `cuda.bindings` has handled would fail PyTorch's next operation.
 //!
-//! A failed call's error is therefore moved out of the runtime ([`claim`]), and `cudaGetLastError` and `cudaPeekAtLastError`
+//! A failed call's error is therefore taken out of the runtime ([`take`]), and `cudaGetLastError` and `cudaPeekAtLastError`
 //! return it ([`replacement`]). They neither return nor clear errors of other libraries. A failed call still replaces a
 //! pending one, as the runtime has one place for both.
 
@@ -23,21 +23,20 @@ thread_local! {
     static LAST: Cell<cudaError_t> = const { Cell::new(SUCCESS) };
 }
 
-/// Moves the error of a failed call out of the runtime. Does nothing for functions of other libraries, and for a status that
-/// the runtime does not record. Called on the thread of the call, with its status.
+/// Takes the error of a failed call out of the runtime. Does nothing for functions of other libraries, and for a status that
+/// the runtime does not record. Called on the thread of the call, with its status, which is not 0.
 #[cold]
-pub fn claim(f: &Function, status: i64) {
+pub fn take(f: &Function, status: i64) {
     if f.library() != CudaLibrary::Runtime || replacement(f).is_some() {
         return;
     }
     // SAFETY: the functions have no parameters.
     unsafe {
-        match runtime::cudaPeekAtLastError() {
-            Ok(error) if error != SUCCESS && i64::from(error.0) == status => {
-                let _ = runtime::cudaGetLastError();
-                LAST.set(error);
-            }
-            _ => {}
+        if let Ok(error) = runtime::cudaPeekAtLastError()
+            && i64::from(error.0) == status
+        {
+            let _ = runtime::cudaGetLastError();
+            LAST.set(error);
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::bindings::descriptor::{Conv, Function, HandleKind, Int, Out, Ret, Thu
 use crate::bindings::errors::Site;
 use crate::bindings::kernel_parameters::Packer;
 use crate::bindings::raising::{exit_guard, handle_calls};
-use crate::bindings::{last_error, raising, symbols};
+use crate::bindings::{raising, symbols};
 use crate::cpython;
 use crate::cpython::errors::guard_or;
 use crate::cpython::internals::reference_count;
@@ -494,16 +494,7 @@ impl FastRoute {
         // SAFETY: as promised by the caller of `call`. `None` and the tuple for success are never freed, so the route may
         // borrow them.
         unsafe {
-            let answer = if !(*this).raises {
-                if status != 0 {
-                    last_error::claim(f, status);
-                }
-                symbols::status_tuple((*this).library, status)?
-            } else if status == 0 {
-                cpython::none()
-            } else {
-                return Err(raising::status_error(f, status));
-            };
+            let answer = results::answer(f, status, |_| Ok(cpython::none()))?;
             if status == 0 {
                 (*this).last = answer.ptr();
             }

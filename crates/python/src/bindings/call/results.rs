@@ -284,8 +284,7 @@ pub fn word_result(kind: Out, word: u64) -> R<Owned> {
 }
 
 /// What a call of `f` returns. Functions that raise return `None`, one value or a tuple of values, or raise for an error
-/// status. The others return a tuple
-/// of the status and the values, which are `None` after an error.
+/// status. The others return a tuple of the status and the values, which are `None` after an error.
 ///
 /// # Errors
 ///
@@ -294,11 +293,15 @@ pub fn word_result(kind: Out, word: u64) -> R<Owned> {
 pub fn answer(f: &Function, status: i64, mut value: impl FnMut(usize) -> R<Owned>) -> R<Owned> {
     let count = f.results.len();
     let alone = f.raising.is_some();
-    if status != 0 && f.raising.is_some_and(|raising| raising.ret == Ret::Status) {
-        return Err(raising::status_error(f, status));
-    }
-    if status != 0 && !alone {
-        last_error::claim(f, status);
+    if status != 0 {
+        match f.raising {
+            None => last_error::take(f, status),
+            Some(raising) if raising.ret == Ret::Status => {
+                return Err(raising::status_error(f, status));
+            }
+            // The value is not a status.
+            Some(_) => {}
+        }
     }
     match count {
         0 if alone => return Ok(cpython::none()),
